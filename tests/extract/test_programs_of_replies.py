@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import decimal
 import io
+import time
 from typing import Any
 
 import pytest
@@ -121,6 +122,50 @@ def test_what_prepares_the_function_is_kept(module: str):
     assert result_of(f"```python\n{module}```\n") == 3
 
 
+@pytest.mark.parametrize(
+    "demonstration",
+    [
+        "print(fib(int(input())))",
+        "for k in range(int(input())):\n    fib(k)",
+        "assert fib(3) == 99",
+        "def test_fib():\n    assert fib(3) == 99\ntest_fib()",
+        "from pprint import pprint\npprint(memo, stream=1)",
+        "x" + "[0]" * 400 + ".a = 1",
+    ],
+)
+def test_a_demonstration_of_a_helper_is_dropped(demonstration: str):
+    """What reads input, prints or tests prepares nothing, even where a helper remembers its results."""
+    helper = "memo = {}\ndef fib(n):\n    memo[n] = n\n    return memo[n]\n"
+    module = f"{helper}def total(items):\n    return sum(items) + 0 * fib(1)\n{demonstration}\n"
+    assert result_of(f"```python\n{module}```\n") == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'def total(items):\n    """Add; logs look like\n[DONE]\n    """\n    return sum(items)\n',
+        f"I will put it between\n[BEGIN]\nand\n[DONE]\n{FENCED}",
+        f"<|channel|>analysis<|message|>As in\n[BEGIN]\n{RIGHT.replace('sum(items)', '0')}[DONE]\n<|end|>"
+        f"<|start|>assistant<|channel|>final<|message|>{FENCED}",
+    ],
+)
+def test_marks_may_be_a_part_of_something_else(text: str):
+    """Within a text of the program, in prose and in thinking they mark nothing."""
+    assert result_of(text) == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["```\nx\n```\n" * 6000, "```python\ntotal=1\n```\n" * 2727],
+)
+def test_many_blocks_take_no_time_to_choose_from(text: str):
+    """A text of the largest size is done within seconds."""
+    began = time.perf_counter()
+    program_of(text, "", "")
+    program_of(text)
+    assert time.perf_counter() - began < 10
+
+
 def test_demonstrations_are_dropped():
     """A call of the function, or of one that calls it, is no preparation, whatever it changes."""
     module = "SEEN = []\ndef total(items):\n    return sum(items + SEEN)\ndef main():\n    SEEN.append(total([7]))\n"
@@ -133,6 +178,11 @@ def test_demonstrations_are_dropped():
         "```\nprint(sum(map(int, input().split())))\n```\nOutput:\n```\n3\n```\n",
         "```\nprint(sum(map(int, input().split())))\n```\nOutput:\n```\nYES\n```\n",
         "```python\na, b = map(int, input().split())\nprint(a + b)\n```\nThe sum:\n```python\nprint(a + b)\n```\n",
+        "```python\nprint('Hello')\n```\nSo:\n```python\nprint(sum(map(int, input().split())))\n```\n",
+        "```python\nprint(0)\n```\n```python\ndef read():\n    return map(int, input().split())\n```\n"
+        "```python\nprint(sum(read()))\n```\n",
+        "```python\nn = input()\nprint(0)\n```\nBetter:\n```python\ndef main():\n    n = input()\n"
+        "    print(sum(map(int, n.split())))\nmain()\n```\n",
         "```python\na, b = map(int, input().split())\n```\nThen:\n```python\nprint(a + b)\n```\n",
         "```python\ndef solve():\n    print(sum(map(int, input().split())))\n```\nRun it:\n```python\nsolve()\n```\n",
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import Literal
 
@@ -83,17 +84,31 @@ def drop_end_tokens(_: Task, text: str) -> Change | None:
     return Change(text=rest + "\n", note=", ".join(notes)) if notes else None
 
 
-def take_marked(_: Task, text: str) -> Change | None:
-    """Take what stands between the marks around a program; in a text with thinking they may be part of that."""
-    if any(closing in text for _, closing in THINKING_TAGS):
-        return None
+def take_marked(task: Task, text: str) -> Change | None:
+    """Take what stands between the marks around a program.
+
+    Marks may also stand in thinking, in prose or within a text of the program: then it is left as it is.
+    """
     lines = text.split("\n")
     for begin, end in _MARKS:
         at = next((at for at, line in enumerate(lines) if line.rstrip() == end), len(lines))
         first = next((at + 1 for at, line in enumerate(lines[:at]) if line.strip() == begin), 0)
-        if first or at < len(lines):
-            return Change(text="\n".join([*lines[first:at], ""]), note=f"took what stands between {begin} and {end}")
+        if not first and at == len(lines):
+            continue
+        taken = "\n".join([*lines[first:at], ""])
+        head = task.problem.prompt if task.form == "completion" else ""
+        whole, inner = (task.parser.read(piece).tree for piece in (head + text, taken))
+        inner = inner or task.parser.read(head + taken).tree
+        is_mark = whole is None or any(_is_list_of_name(node) for node in whole.body)
+        if is_mark and (_FENCE in taken or (inner is not None and inner.body)) and _after_thinking(task, text) is None:
+            return Change(text=taken, note=f"took what stands between {begin} and {end}")
     return None
+
+
+def _is_list_of_name(node: ast.stmt) -> bool:
+    """Tell whether a statement is nothing but a list of one name, as a mark is."""
+    value = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(value, ast.List) and len(value.elts) == 1 and isinstance(value.elts[0], ast.Name)
 
 
 def drop_thinking(task: Task, text: str) -> Change | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import re
 from bisect import bisect
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
-import msgspec
-
+from passcurve.extract.effects import Effects, Statement, changed_names
 from passcurve.extract.fences import Block, describe_taken, find_blocks, select_likely
 from passcurve.extract.join import continuation
 from passcurve.extract.source import (
@@ -19,6 +20,7 @@ from passcurve.extract.source import (
     is_answer,
     is_definition,
     lines_of,
+    unbound_names,
     used_names,
     walk_outside_functions,
 )
@@ -27,8 +29,11 @@ from passcurve.extract.step import Change, Task
 _STARTERS = frozenset({"def", "class", "import", "from", "async"})
 _SETTERS = frozenset({"setrecursionlimit", "set_int_max_str_digits"})
 """Methods of ``sys`` that raise the limits on recursion and on digits."""
-_MAX_REACHED = 200
-"""Largest number of functions to look into for what one call changes."""
+_BUILTINS = frozenset(dir(builtins)) - {"input", "print"}
+_READERS = re.compile(r"\b(?:input|stdin|open)\b")
+_WRITERS = re.compile(r"\b(?:print|write|writelines|stdout)\b")
+_MAX_CHOICES = 64
+"""Largest number of blocks to choose from, from the last."""
 _MAX_STARTS = 64
 """Largest number of lines in prose to parse from because they look like the start of a statement."""
 
@@ -55,17 +60,27 @@ def _take_from_blocks(task: Task, blocks: Sequence[Block]) -> Change | None:
     likely = select_likely(blocks)
     entry_point = task.problem.entry_point
     parts = {id(block): task.parser.prefix(block.text) for block in likely}
-    choices: list[tuple[int, Block, list[Block]]] = []
-    for block in reversed(likely):
+    bound = {id(block): _bound_by(task, parts[id(block)]) for block in likely}
+    best: tuple[tuple[bool, ...], Block, list[Block]] | None = None
+    # The later of two that are as good.
+    for block in likely[::-1][:_MAX_CHOICES]:
         tree = task.parser.read(parts[id(block)]).tree
         if tree is None or not has_entry_point(tree, entry_point):
             continue
-        lacking = used_names(tree) - _bound_in(tree)
-        others = [other for other in likely if other is not block and lacking & _bound_by(task, parts[id(other)])]
-        rank = 2 if not is_answer(tree, entry_point) else int(bool(others) and not entry_point)
-        choices.append((rank, block, others))
-    if choices:
-        _, block, others = min(choices, key=itemgetter(0))
+        lacking = _lacking(parts[id(block)], tree)
+        others = [other for other in likely if other is not block and lacking & bound[id(other)]]
+        is_other: tuple[bool, ...] = (not is_answer(tree, entry_point),)
+        if not entry_point:
+            # A script writes and reads something, if need be in a block whose names it uses.
+            texts = [parts[id(one)] for one in (block, *others)]
+            writes, reads = (any(pattern.search(text) for text in texts) for pattern in (_WRITERS, _READERS))
+            is_other = (is_other[0] or not writes, not reads, bool(others))
+        if best is None or is_other < best[0]:
+            best = is_other, block, others
+        if not any(is_other):
+            break
+    if best is not None:
+        _, block, others = best
         # The blocks with the missing names come first, whatever their order in the reply.
         taken = [*others, block]
         if not others and parts[id(block)] == block.text:
@@ -89,6 +104,15 @@ def _cut_note(taken: Sequence[Block], parts: dict[int, str]) -> str:
 
 def _bound_in(tree: ast.Module) -> set[str]:
     return set().union(*(bound_names(statement) for statement in tree.body))
+
+
+def _lacking(text: str, tree: ast.Module) -> set[str]:
+    """Return the names that a block looks up and does not bind, but for those of Python that few programs replace."""
+    try:
+        names = unbound_names(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        names = used_names(tree) - _bound_in(tree)
+    return names - _BUILTINS
 
 
 def _bound_by(task: Task, text: str) -> set[str]:
@@ -169,18 +193,6 @@ def _is_start(line: str) -> bool:
     return words[0] in _STARTERS or line[0] == "@" or (words[0].isidentifier() and words[1:2] == ["="])
 
 
-class _Statement(msgspec.Struct, frozen=True, kw_only=True):
-    """A statement of the program with the names that tie it to others."""
-
-    node: ast.stmt
-    bound: set[str]
-    used: set[str]
-    changed: set[str]
-    """Names of the objects that it changes."""
-    is_always_kept: bool
-    is_never_kept: bool
-
-
 def prune(task: Task, text: str) -> Change | None:
     """Drop every statement that the entry point does not need, as demonstrations, tests and a main guard."""
     tree = task.parser.read(text).tree
@@ -197,9 +209,9 @@ def prune(task: Task, text: str) -> Change | None:
     return Change(text=_join_kept(text, tree, kept), note=note)
 
 
-def _find_needed(statements: Sequence[_Statement], entry_point: str) -> set[int]:
+def _find_needed(statements: Sequence[Statement], entry_point: str) -> set[int]:
     last = {name: at for at, one in enumerate(statements) if is_definition(one.node) for name in one.bound}
-    effects = _Effects({name: statements[at] for name, at in last.items()}, entry_point)
+    effects = Effects({name: statements[at] for name, at in last.items()}, entry_point)
     providers: dict[str, list[int]] = {}
     for at, statement in enumerate(statements):
         superseded = is_definition(statement.node) and all(last[name] > at for name in statement.bound)
@@ -219,63 +231,7 @@ def _find_needed(statements: Sequence[_Statement], entry_point: str) -> set[int]
     return kept
 
 
-class _Effects:
-    """Tells what a statement changes by the functions of the program that it calls."""
-
-    def __init__(self, functions: dict[str, _Statement], entry_point: str) -> None:
-        self._functions = functions
-        self._tested = set(entry_point.split("."))
-        self._reach: dict[str, tuple[set[str], set[str]]] = {}
-        """Of a function with those that it names: the names that they look up, and those that they change."""
-        self._changed: dict[str, set[str]] = {}
-
-    def of(self, statement: _Statement) -> set[str]:
-        """Return names; none of a statement that calls the entry point, which is a demonstration."""
-        if is_definition(statement.node):
-            decorators: list[ast.expr] = getattr(statement.node, "decorator_list", [])
-            return set().union(*(self._reached(_root_name(one))[1] for one in decorators))
-        calls = {_root_name(inner) for inner in walk_outside_functions(statement.node) if isinstance(inner, ast.Call)}
-        reached = [self._reached(name) for name in calls]
-        if any(self._tested & used for used in (statement.used - statement.bound, *(used for used, _ in reached))):
-            return set()
-        return _passed_names(statement.node).union(*(changed for _, changed in reached))
-
-    def _reached(self, name: str) -> tuple[set[str], set[str]]:
-        if name not in self._reach:
-            used, changed, names, seen = set[str](), set[str](), {name} & self._functions.keys(), set[str]()
-            while names and len(seen) < _MAX_REACHED:
-                seen.add(one := names.pop())
-                used |= self._functions[one].used
-                changed |= self._changed_inside(one)
-                names |= (self._functions[one].used & self._functions.keys()) - seen
-            self._reach[name] = used, changed
-        return self._reach[name]
-
-    def _changed_inside(self, name: str) -> set[str]:
-        """Return the names of the module whose objects a function changes when it is called, or that it binds."""
-        if name not in self._changed:
-            function = self._functions[name]
-            names: set[str] = set()
-            for inner in ast.walk(function.node):
-                if isinstance(inner, ast.Global):
-                    names.update(inner.names)
-                elif isinstance(inner, ast.stmt) and not is_definition(inner):
-                    names |= (_changed_names(inner) | _passed_names(inner)) & function.used
-            self._changed[name] = names
-        return self._changed[name]
-
-
-def _passed_names(node: ast.stmt) -> set[str]:
-    """Return the names whose objects are passed to calls that are made for their effect, but for those that print."""
-    names: set[str] = set()
-    for inner in walk_outside_functions(node):
-        call = inner.value if isinstance(inner, ast.Expr) else None
-        if isinstance(call, ast.Call) and _root_name(call.func) != "print":
-            names |= {_root_name(argument) for argument in call.args}
-    return names - {""}
-
-
-def _describe_statement(node: ast.stmt, looked_up: Sequence[tuple[int, set[str]]]) -> _Statement:
+def _describe_statement(node: ast.stmt, looked_up: Sequence[tuple[int, set[str]]]) -> Statement:
     first, last = first_line(node), node.end_lineno or node.lineno
     names = {inner.id for inner in walk_outside_functions(node) if isinstance(inner, ast.Name)}
     begin, end = (bisect(looked_up, line, key=itemgetter(0)) for line in (first - 1, last))
@@ -283,11 +239,11 @@ def _describe_statement(node: ast.stmt, looked_up: Sequence[tuple[int, set[str]]
         names |= global_names
     module = node.module if isinstance(node, ast.ImportFrom) else None
     is_star = isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
-    return _Statement(
+    return Statement(
         node=node,
         bound=bound_names(node),
         used=names,
-        changed=_changed_names(node),
+        changed=changed_names(node),
         is_always_kept=is_star or module == "__future__" or _sets_limit(node),
         is_never_kept=isinstance(node, ast.If) and "__name__" in used_names(node.test),
     )
@@ -299,39 +255,14 @@ def _sets_limit(node: ast.stmt) -> bool:
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
         return call.func.attr in _SETTERS
     targets = node.targets if isinstance(node, ast.Assign) else []
-    return any("getcontext" in ast.unparse(target) for target in targets if isinstance(target, ast.Attribute))
+    return any(isinstance(target, ast.Attribute) and _is_context(target.value) for target in targets)
 
 
-def _changed_names(node: ast.stmt) -> set[str]:
-    """Return the names whose objects a statement changes: a part, by a method, or by a decorator of theirs."""
-    names: set[str] = set()
-    for inner in walk_outside_functions(node):
-        if isinstance(inner, ast.Attribute | ast.Subscript) and not isinstance(inner.ctx, ast.Load):
-            names.add(_name_in_globals(inner) or _root_name(inner))
-        elif isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call):
-            if isinstance(inner.value.func, ast.Attribute):
-                names.add(_root_name(inner.value.func))
-        elif isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            decorators = inner.decorator_list
-            names |= {_root_name(one) for one in decorators if isinstance(_callee(one), ast.Attribute)}
-    return names - {""}
-
-
-def _name_in_globals(node: ast.Attribute | ast.Subscript) -> str:
-    """Return the name of the module that ``globals()["name"]`` stands for; empty for anything else."""
-    if isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Call) or _root_name(node) != "globals":
-        return ""
-    return str(node.slice.value) if isinstance(node.slice, ast.Constant) else ""
-
-
-def _callee(node: ast.expr) -> ast.expr:
-    return node.func if isinstance(node, ast.Call) else node
-
-
-def _root_name(node: ast.expr) -> str:
-    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else ""
+def _is_context(node: ast.expr) -> bool:
+    """Tell whether an expression is ``getcontext()``, of the module ``decimal`` or by its own name."""
+    function = node.func if isinstance(node, ast.Call) else None
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return bool(name == "getcontext")
 
 
 def _join_kept(text: str, tree: ast.Module, kept: set[int]) -> str:

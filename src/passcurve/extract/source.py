@@ -154,15 +154,10 @@ def has_entry_point(tree: ast.Module | None, entry_point: str) -> bool:
 def is_answer(tree: ast.Module, entry_point: str) -> bool:
     """Tell whether a block gives the entry point a meaning of its own, and is no test, example or outline of it.
 
-    A script is one if it does something beyond definitions, and writes.
+    A script is one if it does something beyond definitions.
     """
     if not entry_point:
-        does = any(not isinstance(node, (*_DEFINITIONS, *_IMPORTS, ast.Assign, ast.Assert)) for node in tree.body)
-        return does and any(
-            (isinstance(node, ast.Name) and node.id == "print")
-            or (isinstance(node, ast.Attribute) and "write" in node.attr)
-            for node in ast.walk(tree)
-        )
+        return any(not isinstance(node, (*_DEFINITIONS, *_IMPORTS, ast.Assign, ast.Assert)) for node in tree.body)
     names = set(entry_point.split("."))
     return any(
         names & bound_names(node)
