@@ -422,9 +422,8 @@ def look_up(name):
 look_up("before%d")
 memory.use_up_free_blocks()
 before = sys.getallocatedblocks()
-sys._clear_type_cache()
-# One block is the number of before.
-print(sys.getallocatedblocks() - before - 1)
+look_up("after%d")
+print(sys.getallocatedblocks() - before)
 """
 
 
@@ -432,7 +431,8 @@ def test_what_was_looked_up_before_the_snapshot_leaves_nothing():
     """Names that only CPython's cache of attributes keeps are not given back later, to move what is made then."""
     code = LOOKUPS.format(root=str(Path(passcurve.__file__).parents[1]))
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert "0" == done.stdout.strip()
+    # About 500 names find a place; where there were others before, they take theirs.
+    assert 250 < int(done.stdout)
 
 
 @pytest.mark.skipif(not copy_stub.AVAILABLE, reason="the copying code is for this kind of machine not written")

@@ -41,6 +41,9 @@ _BYTES_HEAD = sys.getsizeof(b"")
 _POOL_BYTES = (16 if sys.version_info >= (3, 10) else 4) << 10
 """Sizes in CPython's allocator: blocks, and the pools that hold blocks of one size."""
 
+_CACHE_NAMES, _CACHE_CLASSES, _NAME_BLOCK = 1100, 16, 64
+"""Names and classes that reach all 4,096 places of the cache of attributes together; a name takes such a block."""
+
 _held: list[object] = []
 """Blocks that are never given back."""
 
@@ -95,9 +98,8 @@ def use_up_free_blocks() -> None:
     have done; the start of fresh memory does not.
     """
     gc.collect()
-    # CPython's cache of attributes keeps a name until another one takes its place, which depends on where both lie.  A
-    # name that nothing else keeps would be freed at any time.
-    sys._clear_type_cache()
+    _use_up(_NAME_BLOCK)
+    _fill_attribute_cache()
     for size in range(_BLOCK_STEP, _LARGEST_BLOCK + 1, _BLOCK_STEP):
         _use_up(size)
 
@@ -135,6 +137,22 @@ def _use_up(size: int) -> None:
             break
         is_first = low == _POOL_HEAD and high == 0
         pool_1, pool_2, pool_3 = address[1] & pool_bits, address[2], address[3]
+
+
+def _fill_attribute_cache() -> None:
+    """Put names that stay into every place of CPython's cache of attributes.
+
+    It keeps a name until another one takes its place, so that a name that is used no more would be freed at any time.
+    A place depends on the number of the class and on the address of the name: classes are numbered one after the
+    other, and in fresh memory names lie one after the other.
+    """
+    names = ["passcurve %d" % number for number in range(_CACHE_NAMES)]
+    for _ in range(_CACHE_CLASSES):
+        thing = type("_", (), {})()
+        for name in names:
+            getattr(thing, name, None)
+        _held.append(thing)
+    _held.append(names)
 
 
 def read_areas(maps: int, *, may_share: bool = False) -> list[Area]:
