@@ -65,38 +65,41 @@ def test_an_import_of_the_function_does_not_take_the_place_of_a_wrong_one():
     assert program_of("```python\nfrom math import gcd\n```\n", "gcd", "def gcd(a, b):\n") == "from math import gcd\n"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "    s = sum(items)\n    return s<|im_end|>",
-        "    s = sum(items)\n    return s</s> <|endoftext|>\n",
-        "    s = sum(items)\n    return s<fim_pad>",
-        "    s = sum(items)\n    return s```",
-        f"```python\n{RIGHT.rstrip()}```",
-        f"```python\n{RIGHT}```<|im_end|>",
-        f"{RIGHT}[DONE]\n",
-        f"[BEGIN]\n{RIGHT}[DONE]\nProblem: another\n",
-        f"[PYTHON]\n{RIGHT}[/PYTHON]\n",
-    ],
+ENDS = (
+    "    s = sum(items)\n    return s<|im_end|>",
+    "    s = sum(items)\n    return s</s> <|endoftext|>\n",
+    "    s = sum(items)\n    return s<fim_pad>",
+    "    s = sum(items)\n    return s```",
+    f"```python\n{RIGHT.rstrip()}```",
+    f"```python\n{RIGHT}```<|im_end|>",
+    f"{RIGHT}[DONE]\n",
+    f"[BEGIN]\n{RIGHT}[DONE]\nProblem: another\n",
+    f"[PYTHON]\n{RIGHT}[/PYTHON]\n",
 )
-def test_what_marks_the_end_of_a_program_is_no_part_of_it(text: str):
-    """Special tokens, fences behind the last line, and the marks of prompts."""
-    assert result_of(text) == 3
+"""Programs with special tokens, a fence behind the last line, and the marks of prompts."""
+
+THINKING = (
+    "<|channel|>analysis<|message|>Maybe\n```python\ndef total(items):\n    return 0\n```\n<|end|>"
+    f"<|start|>assistant<|channel|>final<|message|>{FENCED}<|return|>",
+    f"analysisMaybe\n```python\ndef total(items):\n    return 0\n```\nassistantfinal{RIGHT}",
+    f"<think>\n[BEGIN]\n{RIGHT.replace('sum(items)', '0')}[DONE]\n</think>\n[BEGIN]\n{RIGHT}[DONE]\n",
+    f"[THINK]Maybe\n{FENCED.replace('sum(items)', '0')}[/THINK]\n{FENCED}",
+    f"<seed:think>\n{FENCED.replace('sum(items)', '0')}</seed:think>\n{FENCED}",
+)
+"""Programs behind thinking with a draft, whose end models mark in many ways."""
+
+PLAIN = (
+    'def total(items):\n    """Add; logs look like\n[DONE]\n    """\n    return sum(items)\n',
+    f"I will put it between\n[BEGIN]\nand\n[DONE]\n{FENCED}",
+    f"<|channel|>analysis<|message|>As in\n[BEGIN]\n{RIGHT.replace('sum(items)', '0')}[DONE]\n<|end|>"
+    f"<|start|>assistant<|channel|>final<|message|>{FENCED}",
+)
+"""Programs with marks that mark nothing: within a string, in prose and in thinking."""
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<|channel|>analysis<|message|>Maybe\n```python\ndef total(items):\n    return 0\n```\n<|end|>"
-        f"<|start|>assistant<|channel|>final<|message|>{FENCED}<|return|>",
-        f"analysisMaybe\n```python\ndef total(items):\n    return 0\n```\nassistantfinal{RIGHT}",
-        f"<think>\n[BEGIN]\n{RIGHT.replace('sum(items)', '0')}[DONE]\n</think>\n[BEGIN]\n{RIGHT}[DONE]\n",
-        f"[THINK]Maybe\n{FENCED.replace('sum(items)', '0')}[/THINK]\n{FENCED}",
-        f"<seed:think>\n{FENCED.replace('sum(items)', '0')}</seed:think>\n{FENCED}",
-    ],
-)
-def test_thinking_is_no_answer(text: str):
-    """However its end is marked."""
+@pytest.mark.parametrize("text", [*ENDS, *THINKING, *PLAIN])
+def test_what_stands_around_a_program_is_no_part_of_it(text: str):
+    """The right program of a text is taken, and nothing else."""
     assert result_of(text) == 3
 
 
@@ -134,24 +137,10 @@ def test_what_prepares_the_function_is_kept(module: str):
     ],
 )
 def test_a_demonstration_of_a_helper_is_dropped(demonstration: str):
-    """What reads input, prints or tests prepares nothing, even where a helper remembers its results."""
+    """A statement that reads input, prints or tests is dropped, even where its helper keeps results."""
     helper = "memo = {}\ndef fib(n):\n    memo[n] = n\n    return memo[n]\n"
     module = f"{helper}def total(items):\n    return sum(items) + 0 * fib(1)\n{demonstration}\n"
     assert result_of(f"```python\n{module}```\n") == 3
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        'def total(items):\n    """Add; logs look like\n[DONE]\n    """\n    return sum(items)\n',
-        f"I will put it between\n[BEGIN]\nand\n[DONE]\n{FENCED}",
-        f"<|channel|>analysis<|message|>As in\n[BEGIN]\n{RIGHT.replace('sum(items)', '0')}[DONE]\n<|end|>"
-        f"<|start|>assistant<|channel|>final<|message|>{FENCED}",
-    ],
-)
-def test_marks_may_be_a_part_of_something_else(text: str):
-    """Within a text of the program, in prose and in thinking they mark nothing."""
-    assert result_of(text) == 3
 
 
 @pytest.mark.parametrize(

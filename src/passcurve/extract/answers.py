@@ -19,8 +19,10 @@ def take_answer(task: Task, text: str) -> Change | None:
     """
     from passcurve.extract.fences import find_blocks, select_likely
 
-    # A prompt may end with the opening tag.
-    tagged = _TAGS.findall(text if "[ANSWER]" in text or "[/ANSWER]" not in text else f"[ANSWER]{text}")
+    if "[ANSWER]" not in text and "[/ANSWER]" in text:
+        # The prompt ended with the opening tag.
+        text = f"[ANSWER]{text}"
+    tagged = _TAGS.findall(text)
     if tagged:
         taken, note = tagged[-1], "took the text between the answer tags"
     elif blocks := find_blocks(task, text):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from typing import Literal
 
@@ -11,13 +10,14 @@ import msgspec
 from passcurve.extract.step import Change, Task
 from passcurve.types.marks import SPECIAL_TOKEN, THINKING_TAGS
 
-_CHANNELS = (("<|channel|>analysis", "<|channel|>final<|message|>"), ("analysis", "assistantfinal"))
-"""What thinking and answer begin with in the format "harmony", and what is left of it without special tokens."""
+_ANALYSIS, _FINAL = "<|channel|>analysis", "<|channel|>final<|message|>"
+"""What thinking and answer begin with in the format "harmony" of gpt-oss."""
+_BARE_ANALYSIS, _BARE_FINAL = "analysis", "assistantfinal"
+"""What is left of these where a server drops special tokens."""
 
 _LAST_TOKEN = re.compile(rf"(?:{SPECIAL_TOKEN})\Z")
 _TOKEN_CHARACTERS = 48
-_MARKS = (("[BEGIN]", "[DONE]"), ("[PYTHON]", "[/PYTHON]"))
-"""Lines around a program, as the prompts of MBPP and CodeLlama have them."""
+"""The longest of them, with room to spare: a search through the whole text for each would take long."""
 _FENCE = "```"
 
 _NO_WIDTH = "\ufeff\u200b\u2060"
@@ -84,33 +84,6 @@ def drop_end_tokens(_: Task, text: str) -> Change | None:
     return Change(text=rest + "\n", note=", ".join(notes)) if notes else None
 
 
-def take_marked(task: Task, text: str) -> Change | None:
-    """Take what stands between the marks around a program.
-
-    Marks may also stand in thinking, in prose or within a text of the program: then it is left as it is.
-    """
-    lines = text.split("\n")
-    for begin, end in _MARKS:
-        at = next((at for at, line in enumerate(lines) if line.rstrip() == end), len(lines))
-        first = next((at + 1 for at, line in enumerate(lines[:at]) if line.strip() == begin), 0)
-        if not first and at == len(lines):
-            continue
-        taken = "\n".join([*lines[first:at], ""])
-        head = task.problem.prompt if task.form == "completion" else ""
-        whole, inner = (task.parser.read(piece).tree for piece in (head + text, taken))
-        inner = inner or task.parser.read(head + taken).tree
-        is_mark = whole is None or any(_is_list_of_name(node) for node in whole.body)
-        if is_mark and (_FENCE in taken or (inner is not None and inner.body)) and _after_thinking(task, text) is None:
-            return Change(text=taken, note=f"took what stands between {begin} and {end}")
-    return None
-
-
-def _is_list_of_name(node: ast.stmt) -> bool:
-    """Tell whether a statement is nothing but a list of one name, as a mark is."""
-    value = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(value, ast.List) and len(value.elts) == 1 and isinstance(value.elts[0], ast.Name)
-
-
 def drop_thinking(task: Task, text: str) -> Change | None:
     """Drop the thinking of a model before its answer.
 
@@ -120,7 +93,7 @@ def drop_thinking(task: Task, text: str) -> Change | None:
     """
     rest = text
     for _round in range(_ROUNDS):
-        after = _after_thinking(task, rest)
+        after = after_thinking(task, rest)
         if after is None:
             break
         if not after.strip():
@@ -130,14 +103,15 @@ def drop_thinking(task: Task, text: str) -> Change | None:
     return Change(text=rest, note=f"dropped thinking ({dropped:,} characters)") if dropped else None
 
 
-def _after_thinking(task: Task, text: str) -> str | None:
+def after_thinking(task: Task, text: str) -> str | None:
     """Return the text after the first thinking block, empty when that has no end; None without thinking."""
     start = text.lstrip()
-    for thinking, answer in _CHANNELS:
-        if answer in text and (start.startswith(thinking) or "|" in answer):
-            return text.rpartition(answer)[2]
-        if "|" in thinking and start.startswith(thinking):
-            return ""
+    if _FINAL in text:
+        return text.rpartition(_FINAL)[2]
+    if start.startswith(_ANALYSIS):
+        return ""
+    if start.startswith(_BARE_ANALYSIS) and _BARE_FINAL in text:
+        return text.rpartition(_BARE_FINAL)[2]
     for opening, closing in THINKING_TAGS:
         if start.startswith(opening):
             return start.partition(closing)[2]

@@ -35,11 +35,11 @@ class Effects:
         self._functions = functions
         self._tested = set(entry_point.split("."))
         self._reach: dict[str, tuple[set[str], set[str]]] = {}
-        """Of a function with those that it names: the names that they look up, and those that they change."""
+        """By function: the names that it and the functions it may call look up, and those that they change."""
         self._changed: dict[str, set[str]] = {}
 
     def of(self, statement: Statement) -> set[str]:
-        """Return names; none of a statement that calls the entry point, which is a demonstration."""
+        """Return names; none of a demonstration: it calls the entry point, reads input, prints or tests."""
         if is_definition(statement.node):
             decorators: list[ast.expr] = getattr(statement.node, "decorator_list", [])
             return set().union(*(self._reached(_root_name(one))[1] for one in decorators))
@@ -50,7 +50,6 @@ class Effects:
             return set()
         reached = [self._reached(name) for name in calls]
         names = (statement.used - statement.bound).union(*(used for used, _ in reached))
-        # What reads is for whoever starts the program by hand.
         if names & (self._tested | _INPUTS):
             return set()
         return _passed_names(statement.node, self._functions.keys() | _PREPARING).union(

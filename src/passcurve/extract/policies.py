@@ -17,9 +17,9 @@ from passcurve.extract.cuts import (
     drop_end_tokens,
     drop_thinking,
     normalize_line_ends,
-    take_marked,
 )
 from passcurve.extract.join import add_prompt_names, fit_to_prompt, join_to_prompt, keep_if_complete, keep_if_too_long
+from passcurve.extract.marked import take_marked
 from passcurve.extract.preludes import prelude_lines, put_in_front, split_policy
 from passcurve.extract.source import Parser
 from passcurve.extract.step import Step, Task

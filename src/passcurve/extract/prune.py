@@ -8,6 +8,7 @@ import re
 from bisect import bisect
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
+from typing import NamedTuple
 
 from passcurve.extract.effects import Effects, Statement, changed_names
 from passcurve.extract.fences import Block, describe_taken, find_blocks, select_likely
@@ -30,8 +31,10 @@ _STARTERS = frozenset({"def", "class", "import", "from", "async"})
 _SETTERS = frozenset({"setrecursionlimit", "set_int_max_str_digits"})
 """Methods of ``sys`` that raise the limits on recursion and on digits."""
 _BUILTINS = frozenset(dir(builtins)) - {"input", "print"}
+"""Names that a block has from Python; scripts often have another ``input`` or ``print``."""
 _READERS = re.compile(r"\b(?:input|stdin|open)\b")
 _WRITERS = re.compile(r"\b(?:print|write|writelines|stdout)\b")
+"""Words of a script that reads, and of one that writes."""
 _MAX_CHOICES = 64
 """Largest number of blocks to choose from, from the last."""
 _MAX_STARTS = 64
@@ -41,8 +44,8 @@ _MAX_STARTS = 64
 def take_code(task: Task, text: str) -> Change | None:
     """Take the program out of a reply.
 
-    It is the last fenced block that defines the entry point, with the other blocks whose names it needs; else the first
-    block that continues the prompt.  Without fences it is the lines that are Python.
+    It is the last fenced block that answers with the entry point, with the other blocks whose names it needs; else the
+    first block that continues the prompt.  Without fences it is the lines that are Python.
     """
     blocks = find_blocks(task, text)
     if blocks:
@@ -61,23 +64,18 @@ def _take_from_blocks(task: Task, blocks: Sequence[Block]) -> Change | None:
     entry_point = task.problem.entry_point
     parts = {id(block): task.parser.prefix(block.text) for block in likely}
     bound = {id(block): _bound_by(task, parts[id(block)]) for block in likely}
-    best: tuple[tuple[bool, ...], Block, list[Block]] | None = None
-    # The later of two that are as good.
+    best: tuple[_Drawbacks, Block, list[Block]] | None = None
     for block in likely[::-1][:_MAX_CHOICES]:
         tree = task.parser.read(parts[id(block)]).tree
         if tree is None or not has_entry_point(tree, entry_point):
             continue
         lacking = _lacking(parts[id(block)], tree)
         others = [other for other in likely if other is not block and lacking & bound[id(other)]]
-        is_other: tuple[bool, ...] = (not is_answer(tree, entry_point),)
-        if not entry_point:
-            # A script writes and reads something, if need be in a block whose names it uses.
-            texts = [parts[id(one)] for one in (block, *others)]
-            writes, reads = (any(pattern.search(text) for text in texts) for pattern in (_WRITERS, _READERS))
-            is_other = (is_other[0] or not writes, not reads, bool(others))
-        if best is None or is_other < best[0]:
-            best = is_other, block, others
-        if not any(is_other):
+        drawbacks = _drawbacks(tree, entry_point, [parts[id(one)] for one in (block, *others)])
+        # Of two that are as good the later one stays.
+        if best is None or drawbacks < best[0]:
+            best = drawbacks, block, others
+        if not any(drawbacks):
             break
     if best is not None:
         _, block, others = best
@@ -98,6 +96,23 @@ def _take_from_blocks(task: Task, blocks: Sequence[Block]) -> Change | None:
     return None
 
 
+class _Drawbacks(NamedTuple):
+    """The reasons against a block, the worst first."""
+
+    is_no_answer: bool
+    reads_nothing: bool = False
+    needs_others: bool = False
+
+
+def _drawbacks(tree: ast.Module, entry_point: str, texts: Sequence[str]) -> _Drawbacks:
+    """Return those of a block; ``texts`` are it and the blocks whose names it uses.  A script must read and write."""
+    is_no_answer = not is_answer(tree, entry_point)
+    if entry_point:
+        return _Drawbacks(is_no_answer)
+    writes, reads = (any(pattern.search(text) for text in texts) for pattern in (_WRITERS, _READERS))
+    return _Drawbacks(is_no_answer or not writes, not reads, len(texts) > 1)
+
+
 def _cut_note(taken: Sequence[Block], parts: dict[int, str]) -> str:
     return "" if all(parts[id(block)].strip() == block.text.strip() for block in taken) else ", cut after its Python"
 
@@ -107,7 +122,7 @@ def _bound_in(tree: ast.Module) -> set[str]:
 
 
 def _lacking(text: str, tree: ast.Module) -> set[str]:
-    """Return the names that a block looks up and does not bind, but for those of Python that few programs replace."""
+    """Return the names that a block looks up and has neither of its own nor from Python."""
     try:
         names = unbound_names(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -169,7 +169,10 @@ def is_answer(tree: ast.Module, entry_point: str) -> bool:
 
 
 def _is_outline(statement: ast.stmt, entry_point: str) -> bool:
-    """Tell whether a function, or each method of a class, has no body but ``pass`` or ``raise NotImplementedError``."""
+    """Tell whether a function, or each method of a class, is left open by the model that wrote it.
+
+    It has no body but ``pass`` or ``raise NotImplementedError``, as models write outlines before or behind an answer.
+    """
     if isinstance(statement, ast.ClassDef):
         methods = [inner for inner in statement.body if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef)]
         return bool(methods) and all(_is_outline(method, entry_point) for method in methods)
