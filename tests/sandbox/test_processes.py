@@ -121,8 +121,8 @@ def test_processes_over_the_limit_of_memory(processes: ProcessJail):
     """Each within its own limit, and all of them over it together, are out of memory."""
     share = LIMITS.memory_bytes // 4
     body = (
-        f"for _ in range(8):\n    if os.fork() == 0:\n        held = b'x' * {share}\n        time.sleep(60)\n"
-        "time.sleep(60)\nreturn 1"
+        f"for _ in range(8):\n    if os.fork() == 0:\n        held = b'x' * {share}\n        signal.pause()\n"
+        "signal.pause()\nreturn 1"
     )
     verdict = run(processes, body)
     assert ("memory", True) == (verdict.status, "together" in verdict.message), verdict

@@ -160,7 +160,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it was ended because its processes together held too much memory, or because it filled its scratch,
     where no mount bounds that."""
     holds_too_much: bool = False
-    """Whether it was the processes."""
+    """Whether it was ended for the memory of all its processes."""
     refused: tuple[str, ...] = ()
     """Names of the system calls that the program tried, among those that no honest program needs."""
     steps: tuple[Outcome, ...] = ()

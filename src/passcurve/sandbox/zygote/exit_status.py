@@ -27,7 +27,7 @@ class ProcessExit(NamedTuple):
     overfull: bool = False
     """True if its scratch, or all its processes together, held more than they may."""
     holds_too_much: bool = False
-    """True if it was the processes."""
+    """True if it was ended for the memory of all its processes."""
     has_begun: bool = True
     """False if it failed before its role began."""
     refused: Sequence[int] = ()

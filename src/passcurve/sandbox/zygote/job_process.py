@@ -83,7 +83,7 @@ class JobProcess:
         self.overfull = False
         """True if its scratch, or all its processes together, hold more than they may."""
         self.holds_too_much = False
-        """True if it was the processes."""
+        """True if it was ended for the memory of all its processes."""
         self._most_bytes = 0
         """Most memory that was seen in one of several processes, which the kernel adds only once they are reaped."""
         self.end_descriptor = os.pidfd_open(pid) if HAS_PIDFD else pipe

@@ -143,17 +143,19 @@ class Zygote:
                 self._write(self._unsent)
         elif ready:
             kept.handle(*ready.popitem())
-        elif job is not None and not job.overfull and self._holds_too_much(job):
-            job.overfull = True
-            job.holds_too_much = not self._confinement.scratch.is_over()
-            job.kill()
+        elif job is not None and not job.overfull:
+            self._kill_if_overfull(job)
         now = time.monotonic_ns()
         if now - self._tick_ns > KEPT_POLL_MS * 1_000_000:
             self._tick_ns = now
             kept.tick()
 
-    def _holds_too_much(self, job: JobProcess) -> bool:
-        return self._confinement.scratch.is_over() or job.holds_over(self._confinement.memory_bytes)
+    def _kill_if_overfull(self, job: JobProcess) -> None:
+        is_scratch_over = self._confinement.scratch.is_over()
+        job.holds_too_much = not is_scratch_over and job.holds_over(self._confinement.memory_bytes)
+        job.overfull = is_scratch_over or job.holds_too_much
+        if job.overfull:
+            job.kill()
 
     def _handle_request(self) -> None:
         try:
