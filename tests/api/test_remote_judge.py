@@ -131,7 +131,7 @@ def test_what_cannot_be(url, starter):
 
 
 def test_an_address_of_another_server(tmp_path):
-    """What answers otherwise than a judge is said to be none."""
+    """The message says that another server is no judge."""
     for content in ("{}", "[]", "<html>", '{"problems": 5}'):
         (tmp_path / "problems").write_text(content)
         handler = functools.partial(SimpleHTTPRequestHandler, directory=str(tmp_path))

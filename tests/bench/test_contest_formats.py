@@ -274,7 +274,7 @@ def test_problems_without_tests_are_read():
 
 @pytest.mark.parametrize("head", [b"PAR1", b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"\xff\xfe{\0", b"<!DOCTYPE html>"])
 def test_a_file_of_another_kind_is_named(head: bytes):
-    """What it is, and what makes rows of it."""
+    """The message says what kind it is, and how to make rows of it."""
     with pytest.raises(DataError, match=r"Parquet|zip|zstd|iconv|HTML"):
         parse_problems(head, "b.jsonl")
 

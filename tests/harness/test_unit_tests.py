@@ -153,7 +153,7 @@ def test_a_program_skips_the_tests(jail: Jailed, name: str):
 )
 @pytest.mark.parametrize("base", ["TestCase", "IsolatedAsyncioTestCase"])
 def test_a_program_ends_the_tests(jail: Jailed, base: str, line: str):
-    """What `unittest` raises when no more of a test shall run ends none that is right, within any part of one."""
+    """No program passes by the exception with which `unittest` stops a test, in any part of the test."""
     start = "async def" if "Async" in base else "def"
     tests = HEAD + f"class T(unittest.{base}):\n    {start} test_it(self):\n        {line}\n"
     for end in ("unittest.case._ShouldStop", "type('Stop', (unittest.case._ShouldStop,), {})"):

@@ -295,7 +295,7 @@ class TestDamage:
         run = rundir.open_session(header)
         child = os.fork()
         if child == 0:
-            time.sleep(30)
+            signal.pause()
             os._exit(0)
         try:
             run.close()

@@ -84,8 +84,9 @@ class IndexedLine(msgspec.Struct, frozen=True, gc=False):
 
 
 _CHECK = re.compile(rb',"check":"([0-9a-f]{8})"\}\n?\Z')
-"""The end of a stored verdict: CRC-32 of what stands before it."""
+"""The last field of a verdict's line: the CRC-32 of the bytes before it."""
 _CHECK_BYTES = 21
+"""Its length, with the end of the line."""
 _LINES = msgspec.json.Decoder(VerdictLine)
 _INDEXED = msgspec.json.Decoder(IndexedLine)
 _PARTS = msgspec.json.Decoder(PartHeader)

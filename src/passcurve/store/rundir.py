@@ -62,8 +62,8 @@ class RunDir:
     def read(self) -> StoredVerdicts:
         """Return the verdicts of the newest finished attempt, or of the newest when none is finished.
 
-        Raises StoreError when there is none, when it cannot be read, or when a finished one has lost verdicts.
-        Close the result.
+        Raises StoreError when there is no attempt, when it cannot be read, or when it was finished and verdicts of it
+        are lost.  Close the result.
         """
         attempts = self.attempts()
         if not attempts:
