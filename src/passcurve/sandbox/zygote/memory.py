@@ -105,21 +105,21 @@ def use_up_free_blocks() -> None:
 
 
 def _use_up(size: int) -> None:
-    """Take all free blocks of a size.
+    """Take all free blocks of a size, until one is the first and only block of its pool: that pool is fresh.
 
-    A fresh pool gives out its blocks one after the other.  Addresses are read byte by byte: an integer above 256 would
-    take a block itself, and so would the number of a round.
+    Addresses are read byte by byte: an integer above 256 would take a block itself, and so would the number of a round.
     """
     slot = ctypes.py_object()
     address = (ctypes.c_ubyte * 8).from_buffer(slot)
+    # A pool begins with the number of its blocks that are in use.
+    pool = ctypes.POINTER(ctypes.c_ubyte)()
+    start = (ctypes.c_ubyte * 8).from_buffer(pool)
     rounds = itertools.repeat(None, _MOST_BLOCKS)
     # These take free blocks themselves, which must not be free again afterwards.
-    _held.extend((slot, address, rounds))
+    _held.extend((slot, address, pool, start, rounds))
     high_bits = (_POOL_BYTES >> 8) - 1
     pool_bits = 255 - high_bits
-    second_low, second_high = (_POOL_HEAD + size) & 255, (_POOL_HEAD + size) >> 8
     unit, byte, bytes_size = 1j, b"-", size - _BYTES_HEAD
-    is_first, pool_1, pool_2, pool_3 = False, 0, 0, 0
     for _ in rounds:
         # Each makes one object, without a tuple of arguments or a float on the way: CPython keeps these for later ones.
         block: object
@@ -131,12 +131,11 @@ def _use_up(size: int) -> None:
             block = byte * bytes_size
         _held.append(block)
         slot.value = block
-        low, high = address[0], address[1] & high_bits
-        is_same_pool = address[1] & pool_bits == pool_1 and address[2] == pool_2 and address[3] == pool_3
-        if is_first and is_same_pool and low == second_low and high == second_high:
-            break
-        is_first = low == _POOL_HEAD and high == 0
-        pool_1, pool_2, pool_3 = address[1] & pool_bits, address[2], address[3]
+        if address[0] == _POOL_HEAD and not address[1] & high_bits:
+            start[1], start[2], start[3] = address[1] & pool_bits, address[2], address[3]
+            start[4], start[5], start[6], start[7] = address[4], address[5], address[6], address[7]
+            if pool[0] == 1 and not pool[1]:
+                break
 
 
 def _fill_attribute_cache() -> None:
