@@ -188,6 +188,15 @@ def test_locks(filters: Filters):
     assert {PRETENDED} == {filters.sample("fcntl", 3, command, 0) for command in (6, 7, 37, 38)}
 
 
+def test_own_policy(filters: Filters):
+    """A thread that asks for a policy without a priority, as each has one, is told that it has it; no other."""
+    for policy in (0, 3, 5):
+        assert PRETENDED == filters.sample("sched_setscheduler", PID, policy, 0x7F0000001000)
+    for policy in (1, 2, 6, 0x40000000):
+        assert "EPERM" == filters.sample("sched_setscheduler", PID, policy, 0x7F0000001000)
+    assert "EPERM" == filters.sample("sched_setscheduler", PID, 0, 0)
+
+
 def test_sockets(filters: Filters):
     """A pair of connected stream sockets is all the network there is; nothing goes to an address."""
     for kind in (1, 0x80001, 0x801, 0x80801):

@@ -116,6 +116,12 @@ _LOCKS = (6, 7, 37, 38)
 A process that is alone with its files gets any lock, so the filter reports success.
 """
 
+_POLICIES = (0, 3, 5)
+"""SCHED_OTHER, SCHED_BATCH, SCHED_IDLE: the policies without a priority, one of which a thread has already.
+
+Mono asks for its thread's own policy again, and writes a line on standard output where that is refused.
+"""
+
 _SOCKET_OPTIONS = (17, 59, 77)
 """SO_PEERCRED, SO_PEERGROUPS, SO_PEERPIDFD: who is at the other end is nobody's business."""
 
@@ -140,6 +146,18 @@ def _lock_pretended() -> Program:
         for command in commands:
             body.ret_if(command, action)
     body.ret(ALLOW)
+    return body
+
+
+def _policy_pretended() -> Program:
+    """Return a program for ``sched_setscheduler`` that pretends to set a policy without a priority."""
+    body = Program()
+    body.load(low(2))
+    body.ret_if(0, _REFUSE)  # Without its parameters the kernel takes none.
+    body.load(low(1))
+    for policy in _POLICIES:
+        body.ret_if(policy, _PRETEND)
+    body.ret(_REFUSE)
     return body
 
 
@@ -205,6 +223,7 @@ def _broad_bounds(*, watched: bool, processes: bool) -> dict[str, Program]:
         "sendto": _without_address(),
         "fcntl": _lock_pretended(),
         "flock": always(_PRETEND),
+        "sched_setscheduler": _policy_pretended(),
         "getsockopt": deny_values(2, _SOCKET_OPTIONS, _REFUSE),
         "close_range": allow_values(2, (0, 4), _REFUSE),
         "ioctl": allow_values(1, (*_IOCTLS, *_ZYGOTE_IOCTLS), fail(errno.ENOTTY)),
