@@ -16,6 +16,25 @@ PYTHON = ("python", "py", "python3")
 """Names of the language that is not in the table."""
 
 
+class WholeProgram(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The parts of a program with its own main function; ``languages/writing.toml`` describes the fields."""
+
+    flags: tuple[str, ...] = ()
+    """Further arguments of the compiler, behind its name."""
+    package: str = ""
+    """Pattern of the line that puts a program into a package, under whose name it would have to be run."""
+    declares: str = ""
+    """Pattern of the declaration of a class that it may begin in, with its ``indent`` and its ``name``."""
+    begins: str = ""
+    """Pattern of what makes a class the one that it begins in."""
+    names_file: str = ""
+    """Pattern of the declaration of the class whose ``name`` the file must have."""
+
+    def without_package(self, text: str) -> str:
+        """Return a program without the line that puts it into a package."""
+        return re.sub(self.package, "", text, count=1, flags=re.MULTILINE) if self.package else text
+
+
 class Writing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One language as models write it; ``languages/writing.toml`` describes the fields."""
 
@@ -35,10 +54,8 @@ class Writing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Whether single quotes enclose texts of any length."""
     ending: str = ""
     """Pattern of what ends a program and may not stand before tests."""
-    program_class: str = ""
-    """Pattern of the declaration of the class that a whole program begins in; its group is the name."""
-    flags: tuple[str, ...] = ()
-    """Further arguments of the compiler for whole programs, behind its name."""
+    program: WholeProgram = WholeProgram()
+    """What its whole programs have besides."""
     stops: tuple[str, ...] = ()
     """Words that can only follow the function."""
 

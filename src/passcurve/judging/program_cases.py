@@ -6,21 +6,18 @@ no program can claim that it is right.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache, partial
-from pathlib import PurePath
 from typing import Any, NamedTuple
 
 import msgspec
 
 from passcurve.bench.languages import find_language
-from passcurve.bench.writing import find_writing
 from passcurve.harness.comparators import Comparator
 from passcurve.harness.counts import count_suites
 from passcurve.judging.script_verdict import EndReport, describe_output, reach_death, reach_end, read_report
-from passcurve.judging.scripts import make_steps
+from passcurve.judging.whole_programs import make_program_steps
 from passcurve.sandbox.job import Job, Outcome
-from passcurve.types import Build, Cases, Language, Limits, ProgramCases, Status, unpack_values
+from passcurve.types import Cases, Language, Limits, ProgramCases, Status, unpack_values
 
 _SPARE_BYTES = 1 << 20
 _MOST_BYTES = 16 << 20
@@ -44,9 +41,7 @@ class _Case(NamedTuple):
 def make_program_job(check: ProgramCases, program: str, limits: Limits, tag: int, *, all_tests: bool) -> Job:
     """Return the job that compiles ``program`` and runs it for each case."""
     language = find_language(check.language)
-    opening = language.opening if language.opening and language.opening.strip() not in program else ""
-    source = (opening + program).encode("utf-8", "surrogatepass")
-    *compilers, run = make_steps(language, _find_build(language, program), source, check.compile_s, limits, {})
+    *compilers, run = make_program_steps(language, program, check.compile_s, limits)
     runs = tuple(
         msgspec.structs.replace(
             run,
@@ -124,33 +119,6 @@ def _in_case(cases: Cases, number: int, status: tuple[Status, str]) -> tuple[Sta
             return status[0], f"{suite.name} test {number}: {status[1]}"
         number -= suite.count
     return status
-
-
-def _find_build(language: Language, program: str) -> Build:
-    """Return the way to compile and run a whole program, under the name of its class where that must be the file's."""
-    build, writing = language.find_build(_build_name(language)), find_writing(language.name)
-    names: dict[str, str] = {}
-    if writing.program_class and (match := re.search(writing.program_class, program, re.MULTILINE)):
-        path = PurePath(build.file)
-        names = {path.stem: match[1], path.name: f"{match[1]}{path.suffix}"}
-    prepare = build.prepare
-
-    def words(command: tuple[str, ...], flags: tuple[str, ...] = ()) -> tuple[str, ...]:
-        return tuple(names.get(word, word) for word in (*command[:1], *flags, *command[1:]))
-
-    if prepare is not None and prepare.headers:
-        prepare = msgspec.structs.replace(prepare, command=words(prepare.command, writing.flags))
-    return Build(
-        file=names.get(build.file, build.file),
-        compile=words(build.compile, writing.flags) if build.compile else (),
-        run=words(build.run),
-        prepare=prepare,
-        prepared=words(build.prepared, writing.flags) if build.prepared else (),
-    )
-
-
-def _build_name(language: Language) -> str:
-    return "main" if "main" in language.builds else ""
 
 
 def _limit_s(cases: Cases, limits: Limits) -> float:

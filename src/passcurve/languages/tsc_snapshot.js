@@ -83,7 +83,8 @@ function compile(args) {
 }
 
 fs.writeFileSync("typical.ts", TYPICAL);
-for (const options of [["--target", "ES2015", "--lib", "ES2015,DOM"], []]) {
+const OPTIONS = [["--target", "ES2015", "--lib", "ES2015,DOM"], [], ["--target", "ES2022", "--moduleDetection", "force"]];
+for (const options of OPTIONS) {
     if (compile([...options, "typical.ts"]) !== 0) throw new Error("the compiler fails on a program that is right");
 }
 

@@ -17,7 +17,8 @@ import msgspec
 
 from passcurve.bench.languages import find_language
 from passcurve.judging.script_verdict import EndReport, read_report
-from passcurve.judging.scripts import make_python_step, make_steps, missing_tools
+from passcurve.judging.scripts import make_python_step, missing_tools
+from passcurve.judging.whole_programs import make_program_steps
 from passcurve.sandbox.job import Job, Outcome, Step
 from passcurve.serve.requests import RequestError
 from passcurve.types import Language, Limits
@@ -150,13 +151,10 @@ def make_job(request: RunCode, limits: Limits) -> Job:
 
 
 def _make_steps(request: RunCode, limits: Limits) -> tuple[Step, ...]:
-    source = request.code.encode("utf-8", "surrogatepass")
     language = _language(request.language)
     if language is None:
-        return (make_python_step(source, limits),)
-    build = language.find_build("main" if "main" in language.builds else "")
-    opening = language.opening.encode() if language.opening and language.opening.strip() not in request.code else b""
-    return make_steps(language, build, opening + source, request.compile_timeout, limits, {})
+        return (make_python_step(request.code.encode("utf-8", "surrogatepass"), limits),)
+    return make_program_steps(language, request.code, request.compile_timeout, limits)
 
 
 def answer_of(job: Job, outcome: Outcome) -> RunCodeAnswer | None:
