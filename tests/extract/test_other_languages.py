@@ -163,3 +163,119 @@ def test_an_import_of_go_goes_with_the_main_that_used_it() -> None:
     assert "fmt" not in whole
     assert "m2" not in whole
     assert 'import "fmt"\n' in program(GO, f"```go\n{text}```\n")
+
+
+def test_a_closing_fence_that_the_prompt_opened() -> None:
+    """The text before the first fence is the program where it ends as code does, and what follows is not."""
+    body = "    return 2 * x;\n"
+    for more in ("", "\nIt works for all x.\n", "\nUse it:\n```js\nconsole.log(twice(2));\n```\n"):
+        assert JS.prompt + body + "}\n" == program(JS, f"{body}}}\n```\n{more}").rstrip("\n") + "\n"
+        assert "return 2 * x;" in program(CPP, f"{body}```\n{more}")
+    whole = f"{JS.prompt}{body}}}\n"
+    assert whole.rstrip() == program(JS, f"{whole}```\nDone.").rstrip()
+    assert "return 3 * x;" in program(JS, f"Here it is (in JavaScript)\n```\n{whole.replace('2', '3')}```")
+    assert "return 3;" in program(JS, "Here is the body:\n```\n    return 3;\n}\n```")
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "This function returns twice x.",
+        "**Explanation**\n\nIt doubles.",
+        "### How it works",
+        "Explanation:\n- twice",
+        "1. Take the number.",
+    ],
+)
+def test_prose_behind_a_program_is_dropped(prose: str) -> None:
+    """What a model says behind its program without a fence is not code, and whatever is code stays."""
+    code = "    return 2 * x;\n}\n\nconst MORE = { a: 1 };\n"
+    problem = msgspec.structs.replace(JS, stop=())
+    assert JS.prompt + code == program(problem, f"{code}\n{prose}\n{{x}}").rstrip("\n") + "\n"
+    assert "return 2 * x;" in program(problem, f"{JS.prompt}{code}\n{prose}")
+    assert prose.split("\n", maxsplit=1)[0] not in program(problem, f"{JS.prompt}{code}\n{prose}")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "    return `\n)\nThis text has words in it\n`;\n}\n",
+        "    /*\n    f(x)\nThis text has words in it\n    */\n    return 1;\n}\n",
+        "    return f(\n        x)\n}\nMath.max(1, 2)\nSet a;\nBig numbers are {\n}\n",
+    ],
+)
+def test_code_is_no_prose(code: str) -> None:
+    """Lines within comments and texts, and statements that begin with a capital letter, stay."""
+    problem = msgspec.structs.replace(JS, stop=())
+    assert JS.prompt + code == program(problem, code)
+
+
+def test_program_is_left_open_once() -> None:
+    """Braces go until the tests can close as many as they do, and none of a text that was cut before its last."""
+    open_text = f"{CPP.prompt}    if (x) {{\n        return 1;\n    }}\n"
+    assert open_text == program(CPP, open_text, form="solution")
+    whole = "long twice(long x) {\n    if (x) {\n        return 1;\n    }\n}\n// O(1) {constant}\n"
+    assert program(CPP, f"```cpp\n{whole}```").endswith("return 1;\n    }\n")
+    sh = Problem(
+        id="sh/0",
+        prompt="#!/bin/bash\n# twice\ntwice() {\n",
+        entry_point="",
+        check=Script(language="sh", tests="}\n[[ $(twice 1) = 2 ]]\n"),
+    )
+    shell = "twice() {\n    local x=${1//a/b} # it's {\n    echo $((2 * x))\n}\n"
+    for usage in ("", "\n# Example\ntwice 3\n", "\nif true; then\n    twice 4\nfi\n"):
+        assert program(sh, f"```bash\n{shell}{usage}```").endswith("echo $((2 * x))\n")
+
+
+def test_java_of_replies() -> None:
+    """A class for main, a package, a helper class behind, and a method with its imports become what the tests need."""
+    method = "    public static long twice(long x) {\n        return 2 * x;\n    }\n"
+    main = "public class Main {\n    public static void main(String[] args) {\n    }\n}\n"
+    helper = "class Helper {\n    int value;\n}\n"
+    made = program(JAVA, f"```java\npackage a.b;\n\npublic class Problem {{\n{method}}}\n\n{helper}\n{main}```")
+    assert "package" not in made
+    assert "Main" not in made
+    assert made.index("class Helper") < made.index("class Problem")
+    assert made.endswith("return 2 * x;\n")
+    closed = Script(language="java", tests="public class Main {\n    public static void main(String[] a) {}\n}\n")
+    problem = msgspec.structs.replace(JAVA, check=closed)
+    bare = program(problem, f"```java\nimport java.util.function.*;\n{method}```")
+    assert bare.startswith("import java.util.function.*;\nimport java.util.*;\nclass Problem {\n")
+    assert bare.endswith("return 2 * x;\n    }\n}\n")
+
+
+def test_own_tests_go() -> None:
+    """Tests that a model adds to its program have the names of the benchmark's, so they go, and so do two mains."""
+    rust = Problem(
+        id="rs/0",
+        prompt="fn main(){}\n\nfn twice(x: i32) -> i32 {\n",
+        entry_point="",
+        check=Script(language="rs", tests="#[cfg(test)]\nmod tests {\n    #[test]\n    fn t() {}\n}\n"),
+    )
+    whole = "fn twice(x: i32) -> i32 {\n    2 * x\n}\n"
+    tests = "#[cfg(test)]\nmod tests {\n    use super::*;\n    #[test]\n    fn works() {}\n}\n"
+    made = program(rust, f"```rust\nfn main(){{}}\n{whole}\nfn main() {{\n    twice(1);\n}}\n\n{tests}```")
+    assert (1, 0) == (made.count("fn main"), made.count("mod tests"))
+    go = "func twice(x int) int {\n    return 2 * x\n}\n\nfunc TestTwice(t *testing.T) {\n    t.Fail()\n}\n"
+    assert "Fail" not in program(GO, f"```go\n{go}```")
+
+
+def test_exports_and_ends() -> None:
+    """What hands names to other modules, or ends a program before the tests, goes."""
+    for line in ("export ", "export default ", "export async "):
+        assert "export" not in program(JS, f"```js\n{line}function twice(x) {{ return 2 * x; }}\n```")
+    for line in ("export { twice };", "export default twice;", "export {\n    twice\n};"):
+        assert "export" not in program(JS, f"```js\nfunction twice(x) {{ return 2 * x; }}\n{line}\n```")
+    perl = Problem(
+        id="pl/0",
+        prompt="# twice\nsub twice {\n",
+        entry_point="",
+        check=Script(language="pl", tests="exit(twice(1) != 2);\n"),
+    )
+    assert program(perl, "```perl\nsub twice {\n    2 * $_[0]\n}\n1;\n__END__\n=head1 Twice\n```").endswith("1;\n")
+
+
+def test_a_call_is_no_declaration() -> None:
+    """A line that calls the function again, or a prototype, declares nothing: the text goes on from the prompt."""
+    text = "    return x == 0 ? 0\n        : 2 +\n        1 * twice(x - 1);\n"
+    assert CPP.prompt + text.rstrip("\n") == program(CPP, text).rstrip("\n")

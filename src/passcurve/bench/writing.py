@@ -45,15 +45,19 @@ class Writing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     imports: str = ""
     """Pattern of the lines of a prompt that a whole answer needs too."""
     main: str = ""
-    """Pattern of the beginning of a program's own main function."""
+    """Pattern of the beginning of a program's own main function or tests."""
     container: str = ""
     """Pattern of the declaration of what a function stands in; its group is the name."""
     closers: int = 1
     """Number of braces that prompts leave open, where the tests close them."""
     quotes: bool = False
     """Whether single quotes enclose texts of any length."""
+    remark: str = r"//[^\n]*"
+    """Pattern of a comment that ends with its line."""
     ending: str = ""
     """Pattern of what ends a program and may not stand before tests."""
+    exports: str = ""
+    """Pattern of what hands a program's names to other modules."""
     program: WholeProgram = WholeProgram()
     """What its whole programs have besides."""
     stops: tuple[str, ...] = ()

@@ -98,10 +98,10 @@ def find_blocks(task: Task, text: str) -> list[Block]:
     return [block for block in whole if block.text.strip()]
 
 
-def find_fences(text: str) -> list[Block]:
-    """Return the blocks of a text as Markdown has them, without blank ones; none of a text above MAX_CHARS."""
+def find_fences(text: str, *, blank: bool = False) -> list[Block]:
+    """Return the blocks of a text as Markdown has them, ``blank`` ones only on request; none above MAX_CHARS."""
     blocks = _parse_fences(text) if len(text) <= MAX_CHARS else []
-    return [block for block in blocks if block.text.strip()]
+    return [block for block in blocks if blank or block.text.strip()]
 
 
 def _is_code(task: Task, text: str) -> bool:

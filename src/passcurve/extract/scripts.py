@@ -5,6 +5,7 @@ They know no grammar: a declaration is a pattern, and braces are counted outside
 
 from __future__ import annotations
 
+import bisect
 import re
 from typing import Literal
 
@@ -14,6 +15,7 @@ from passcurve.bench.writing import Writing, find_writing
 from passcurve.extract.fences import Block, describe_taken, find_fences
 from passcurve.extract.source import MAX_CHARS
 from passcurve.extract.step import Change, Task
+from passcurve.extract.tails import ends_as_code, through_last_brace
 from passcurve.types import ProgramCases, Script, language_of
 
 _IMPORT = re.compile(r'^import[ \t]+(?:\((?P<many>[^)]*)\)|(?P<one>(?:\w+[ \t]+)?"[^"\n]*"))[ \t]*\n?', re.MULTILINE)
@@ -22,7 +24,10 @@ _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|^[ \t]*(?:#|--|;)[^\n]*", re.DOTALL |
 _USE = re.compile(r"^use [^;]*;[ \t]*\n?", re.MULTILINE)
 _USED_NAME = re.compile(r"\w+(?=\s*[,;}])")
 """The names that an import of Rust brings stand at the ends of its paths."""
-_LEXEMES = r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\])*\"|{single}|[{{}}]"
+_PUBLIC = re.compile(r"^public[ \t]+((?:(?:final|abstract)[ \t]+)*(?:class|interface|enum|record)\b)", re.MULTILINE)
+_MOST_MAINS = 100
+"""Number of functions and tests to drop at most."""
+_LEXEMES = r"{remark}|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\])*\"|{single}|[{{}}]"
 
 
 class TakeFence(msgspec.Struct, frozen=True):
@@ -32,7 +37,7 @@ class TakeFence(msgspec.Struct, frozen=True):
 
     def __call__(self, task: Task, text: str) -> Change | None:
         """Take the block; ``auto`` takes the first that declares the function."""
-        blocks = find_fences(text)
+        blocks = _find_blocks(task, text)
         if not blocks:
             return None
         names = _writing(task).names
@@ -50,6 +55,20 @@ class TakeFence(msgspec.Struct, frozen=True):
                 name = _function(task)
                 return next((block for block in blocks if name and _declares(task, block.text, name)), blocks[0])
         return blocks[0]
+
+
+def _find_blocks(task: Task, text: str) -> list[Block]:
+    """Return the blocks of a text; if the prompt opens a fence, the text up to the first fence is one."""
+    blocks = find_fences(text, blank=True)
+    if blocks and not blocks[0].language:
+        lines = text.split("\n")
+        lead, rest = "\n".join(lines[: blocks[0].first]), "\n".join(lines[blocks[0].first + 1 :])
+        name = _function(task)
+        is_later = bool(name) and _declares(task, rest, name) and not _declares(task, lead, name)
+        if ends_as_code(lead) and not is_later:
+            block = Block(text=lead + "\n", language=_writing(task).names[0], first=-1, end=blocks[0].first + 1)
+            return [block, *find_fences(rest)]
+    return [block for block in blocks if block.text.strip()]
 
 
 def fit_script(task: Task, text: str) -> Change:
@@ -84,12 +103,15 @@ def _fit_whole(task: Task, text: str) -> str:
     writing = _writing(task)
     whole, text = text, _drop_main(text, writing)
     has_main = text != whole
-    text = writing.without_ending(text)
+    text = writing.program.without_package(writing.without_ending(text))
+    if writing.exports:
+        text = re.sub(f"(?m:{writing.exports})", "", text)
     text, is_bare = _fit_container(task, text)
-    if task.problem.test.lstrip().startswith("}"):
-        text = _drop_closers(text, 1 if is_bare else writing.closers)
+    is_open = task.problem.test.lstrip().startswith("}")
+    if is_open:
+        text = _leave_open(text, 1 if is_bare else writing.closers, writing)
     if is_bare:
-        return _head(task) + text
+        return _put_into_container(task, text, is_open=is_open)
     if language_of(task.problem.check) == "go":
         return _fit_go(task, text, has_main=has_main)
     if language_of(task.problem.check) == "rs":
@@ -116,7 +138,30 @@ def _fit_container(task: Task, text: str) -> tuple[str, bool]:
     if wanted not in containers:
         text = re.sub(rf"\b{re.escape(containers[0])}\b", wanted, text)
     # A public class must have the name of its file, which may be that of the tests.
-    return re.sub(rf"\bpublic[ \t]+((?:final[ \t]+)?class[ \t]+{re.escape(wanted)}\b)", r"\1", text), False
+    text = re.sub(
+        r"^public[ \t]+((?:final[ \t]+|abstract[ \t]+)*(?:class|interface|enum|record)\b)", r"\1", text, flags=re.M
+    )
+    return _move_last(text, wanted, _writing(task)), False
+
+
+def _move_last(text: str, wanted: str, writing: Writing) -> str:
+    """Return a program whose container stands behind all others, so that tests can go on in it, without empty ones."""
+    text = re.sub(rf"(?m:{writing.container})[ \t]*\{{\s*\}}\n?", "", text)
+    declared = next((match for match in re.finditer(f"(?m:{writing.container})", text) if match[1] == wanted), None)
+    end = _end_of_block(_braces(text, writing), declared.end()) if declared is not None else None
+    if declared is None or end is None or not text[end:].strip():
+        return text
+    return f"{text[: declared.start()]}{text[end:].rstrip()}\n{text[declared.start() : end]}\n"
+
+
+def _put_into_container(task: Task, text: str, *, is_open: bool) -> str:
+    """Return a function without its container behind the prompt's, its imports in front, closed unless tests do it."""
+    writing = _writing(task)
+    imports = re.findall(f"(?m:{writing.imports})", text) if writing.imports else []
+    body = re.sub(f"(?m:{writing.imports})[ \t]*\n?", "", text) if imports else text
+    head = _head(task)
+    front = "".join(f"{line}\n" for line in dict.fromkeys(imports) if line not in head)
+    return front + head + body + ("" if is_open else "}\n" * (writing.closers - 1))
 
 
 def _fit_go(task: Task, text: str, *, has_main: bool) -> str:
@@ -161,24 +206,37 @@ def _import_paths(match: re.Match[str]) -> list[str]:
 
 
 def _drop_main(text: str, writing: Writing) -> str:
-    """Return a program without its own main function, which the tests have."""
-    match = re.search(f"(?m:{writing.main})", text) if writing.main else None
-    if match is None:
-        return text
+    """Return a program without its own main function and tests, which the benchmark has."""
+    matches = list(re.finditer(f"(?m:{writing.main})", text)) if writing.main else []
+    braces = _braces(text, writing) if matches else []
+    kept, at = "", 0
+    for match in matches[:_MOST_MAINS]:
+        end = _end_of_block(braces, match.end())
+        if end is not None and match.start() >= at:
+            kept, at = kept + text[at : match.start()], end
+    return kept + text[at:]
+
+
+def _end_of_block(braces: list[tuple[int, str]], start: int) -> int | None:
+    """Return the place behind the brace that closes the first block after a place."""
     depth = 0
-    for at, brace in _braces(text, writing):
-        if at < match.end():
-            continue
+    for at, brace in braces[bisect.bisect_left(braces, (start, "")) :]:
         depth += 1 if brace == "{" else -1
         if depth == 0:
-            return text[: match.start()] + text[at + 1 :]
-    return text
+            return at + 1
+    return None
 
 
-def _drop_closers(text: str, count: int) -> str:
-    """Return a program without its last closing braces, which the tests have."""
-    for _closer in range(count):
-        rest = re.sub(r"(?:\s|//[^\n]*\Z|;)+\Z", "", text)
+def _leave_open(text: str, count: int, writing: Writing) -> str:
+    """Return a program without its last closing braces, so that it leaves ``count`` open for the tests to close."""
+    braces = _braces(text, writing)
+    is_open = sum(1 if brace == "{" else -1 for _at, brace in braces)
+    lacking = count - max(is_open, 0)
+    if lacking <= 0:
+        return text
+    text = through_last_brace(text)
+    for _closer in range(lacking):
+        rest = re.sub(rf"(?:\s|{writing.remark}\Z|;)+\Z", "", text)
         if not rest.endswith("}"):
             break
         text = rest[:-1].rstrip() + "\n"
@@ -188,7 +246,7 @@ def _drop_closers(text: str, count: int) -> str:
 def _braces(text: str, writing: Writing) -> list[tuple[int, str]]:
     """Return the braces of a program outside of texts and comments, with their places."""
     single = r"'(?:\\.|[^'\\\n])*'" if writing.quotes else r"'(?:\\[^'\n]*|[^'\\\n])'"
-    lexemes = re.compile(_LEXEMES.format(single=single), re.DOTALL)
+    lexemes = re.compile(_LEXEMES.format(remark=writing.remark, single=single), re.DOTALL)
     return [(match.start(), match[0]) for match in lexemes.finditer(text) if match[0] in ("{", "}")]
 
 
