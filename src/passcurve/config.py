@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 import re
 import sys
 import tempfile
 import tomllib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,9 +78,14 @@ def api_key(variable: str) -> str:
     return "" if variable == "none" else os.environ.get(variable, "").strip()
 
 
-def parse_temperatures(text: str, option: str = "--temperature") -> tuple[float, ...]:
-    """Return the temperatures of ``0.2,0.8``, each once.  Raises UsageError for anything else."""
-    return tuple(dict.fromkeys(_parse_numbers(option, text, 100.0, "0.8 or 0.2,0.8")))
+def parse_temperatures(text: str) -> tuple[float, ...]:
+    """Return the temperatures of ``--temperature 0.2,0.8``, each once.  Raises UsageError for anything else."""
+    return tuple(dict.fromkeys(_parse_numbers("--temperature", text, 100.0, "0.8 or 0.2,0.8")))
+
+
+def parse_temperatures_of_runs(text: str) -> tuple[float, ...]:
+    """Return the temperatures of ``--temperatures 0.2,0.8``, one for each run.  Raises UsageError for anything else."""
+    return tuple(_parse_numbers("--temperatures", text, 100.0, "0.8 or 0.2,0.8"))
 
 
 def parse_object(option: str, text: str) -> dict[str, object]:
@@ -184,10 +190,16 @@ def parse_ks(text: str) -> tuple[int, ...]:
 
 def checked_ks(k: int | Sequence[int]) -> tuple[int, ...]:
     """Return the values of k from a call in Python, each once.  Raises UsageError for anything else."""
-    ks = (k,) if isinstance(k, int) else tuple(dict.fromkeys(k))
-    if not ks or not all(map(is_count, ks)):
+    try:
+        ks: tuple[Any, ...] = (
+            tuple(dict.fromkeys(k)) if isinstance(k, Iterable) and not isinstance(k, str | bytes) else (k,)
+        )
+        whole = tuple(operator.index(one) for one in ks if not isinstance(one, bool))
+    except TypeError:
+        whole = ()
+    if not whole or len(whole) < len(ks) or min(whole) < 1:
         raise UsageError(f"k must be a positive integer or a sequence of them, got {k!r}")
-    return ks
+    return whole
 
 
 def is_count(value: object, least: int = 1) -> bool:

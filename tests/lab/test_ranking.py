@@ -107,3 +107,10 @@ def test_one_problem_has_no_interval():
     result = rank_samples(VALUES[:8], np.arange(8) < 3, PROBLEM[:8])
     assert result.pooled.value is not None
     assert (None, None) == (result.pooled.low, result.pooled.high)
+
+
+def test_where_all_problems_say_the_same_there_is_no_interval():
+    """A bootstrap of equal values has no width, which would look like certainty."""
+    values, passed = np.tile([1.0, 0.0], 10), np.tile([True, False], 10)
+    result = rank_samples(values, passed, np.repeat(np.arange(10), 2)).within
+    assert Statistic(value=1.0) == result

@@ -157,3 +157,12 @@ def test_few_copies_may_be_chance():
     assert any("at temperature 0 n would be 1" in warning for warning in result.warnings)
     (other,) = score_counts(counts, ScoreRequest(ks=(2,))).estimates
     assert not any("temperature" in warning for warning in other.warnings)
+
+
+def test_copies_have_no_cover():
+    """Copies tell nothing of how much problems differ, as one sample of each does not."""
+    counts = [Counts(problem_id=f"p/{at}", n=5, c=5 * (at % 2)) for at in range(10)]
+    request = ScoreRequest(metrics=(Metric(name="cover", share="0.5"),))
+    (result,) = score_counts(counts, request, uniform_problems=10).estimates
+    assert result.value is None
+    assert "copies" in result.reason

@@ -21,6 +21,7 @@ from passcurve.analysis.flips import (
     MissingImports,
     Pattern,
     SampleTable,
+    count_uniform_problems,
     find_missing_imports,
 )
 from passcurve.analysis.judged_programs import RulesRun, group_rules, read_samples, write_programs
@@ -138,19 +139,23 @@ def _summarize(
 ) -> Autopsy:
     # Loaded here: numpy takes longer to load than a wrong command line should have to wait.
     from passcurve.stats.estimate import estimate
-    from passcurve.stats.metrics import lacks_requested_value
+    from passcurve.stats.metrics import are_copies, lacks_requested_value
 
+    attempted = len(set(table.problem))
+    diagnosis = _diagnose(request, rules, {problems[at].id for at in table.problem})
+    table = table.without({at for at, problem in enumerate(problems) if problem.id in diagnosis.scope.faulty})
     width, rows = len(variants), len(table.problem)
     columns = [next(group for group in rules if variant.profile in group.profiles) for variant in variants]
     passes = bytearray(columns[cell % width].has_passed(program) for cell, program in enumerate(table.program))
     anywhere = bytearray(any(passes[row * width : (row + 1) * width]) for row in range(rows))
     owed = sum(group.count_owed() for group in rules)
-    diagnosis = _diagnose(request, rules, {problems[at].id for at in table.problem})
+    greedy = request.samples.is_dir() and read_header(request.samples, stale=True).is_greedy
 
-    def score(passed: Sequence[int]) -> tuple[Estimate, ...]:
+    def score(passed: Sequence[int], column: int = 0) -> tuple[Estimate, ...]:
         counts = _count_by_problem(problems, table, passed, subset=request.subset)
         counts = [count for count in counts if count.problem_id not in diagnosis.scope.faulty]
-        estimates = estimate(counts, request.ks, owed=owed)
+        copies = are_copies(count_uniform_problems(table.problem, table.program[column::width]), greedy=greedy)
+        estimates = estimate(counts, request.ks, owed=owed, deterministic=copies)
         return withhold(estimates, diagnosis.withheld) if diagnosis.withheld else estimates
 
     rulings = _rule(variants, table, passes, score)
@@ -158,7 +163,6 @@ def _summarize(
     judged = Judged(variants=tuple(variants), table=table, passes=passes, stored=stored)
     flips = Flips(judged, len(problems))
     without_prelude = all(ruling.prelude == NO_PRELUDE for ruling in rulings)
-    attempted = len(set(table.problem))
     missing = attempted < len(problems) and not request.subset
     unmet = any(lacks_requested_value(ruling.estimates, (), ks_requested=request.ks_requested) for ruling in rulings)
     return Autopsy(
@@ -186,7 +190,7 @@ def _rule(
     variants: Sequence[Variant],
     table: SampleTable,
     passes: bytearray,
-    score: Callable[[Sequence[int]], tuple[Estimate, ...]],
+    score: Callable[[Sequence[int], int], tuple[Estimate, ...]],
 ) -> list[Ruling]:
     """Return the part of each variant; ``passes`` are by sample, then by variant."""
     width = len(variants)
@@ -197,7 +201,7 @@ def _rule(
         rulings.append(
             Ruling(
                 policy=variant.name,
-                estimates=score(own),
+                estimates=score(own, at),
                 passed=sum(own),
                 no_code=sum(program == NO_PROGRAM for program in table.program[at::width]),
                 rescued=sum(b > a for a, b in zip(first, own, strict=True)),

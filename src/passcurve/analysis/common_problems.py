@@ -69,11 +69,12 @@ def effective_counts(run: RunCounts, k: int = 1) -> tuple[Counts, ...]:
     )
 
 
-def require_samples(run: RunCounts, name: str, k: int) -> None:
+def require_samples(counts: Sequence[Counts], name: str, k: int) -> None:
     """Raise DataError when a problem has fewer than k samples."""
-    least = min(run.counts, key=lambda count: count.n, default=None)
+    least = min(counts, key=lambda count: count.n, default=None)
     if least is not None and least.n < k:
-        raise DataError(f"{name!r} has {least.n} samples of {least.problem_id!r}: pass@{k} needs {k}")
+        samples = f"{least.n} sample{'s' * (least.n != 1)}"
+        raise DataError(f"{name!r} has {samples} of {least.problem_id!r}: pass@{k} needs {k}")
 
 
 def natural_key(name: str) -> tuple[tuple[int, str], ...]:

@@ -148,12 +148,12 @@ def compare(
         require_score(run, name)
     ids, differing = find_common(runs, names, common=common)
     for run, name in zip(runs, names, strict=True):
-        require_samples(run, name, max(ks))
+        require_samples(select_counts(run.counts, ids), name, max(ks))
     tables = [select_counts(effective_counts(run, max(ks)), ids) for run in runs]
     judged = [select_counts(run.counts, ids) for run in runs]
     pairs = [(i, j) for i, j in combinations(range(len(runs)), 2)]
     rows = [[_difference(tables[i], tables[j], k, level, seed) for k in ks] for i, j in pairs]
-    adjusted = iter(_adjusted([by_problem for row in rows for _, by_problem in row], seed))
+    adjusted = iter(_adjusted([cell for row in rows for cell in row], seed))
     return Comparison(
         runs=names,
         benchmark=" and ".join(dict.fromkeys(run.header.benchmark for run in runs if run.header is not None)),
@@ -163,7 +163,9 @@ def compare(
             Pair(
                 a=names[i],
                 b=names[j],
-                differences=tuple(_with_adjusted(difference, next(adjusted)) for difference, _ in row),
+                differences=tuple(
+                    msgspec.structs.replace(difference, adjusted=next(adjusted)) for difference, _ in row
+                ),
                 deciders=_deciders(judged[i], judged[j]),
                 differs=_compare_signatures(runs[i].header, runs[j].header),
             )
@@ -188,8 +190,10 @@ def run_findings(runs: Sequence[RunCounts]) -> tuple[RunFinding, ...]:
 
 
 def default_ks(runs: Sequence[RunCounts]) -> tuple[int, ...]:
-    """Return 1, 2, 5, 10, 20, ... up to the least number of samples of any problem in any run, 1 for copies."""
-    least = max(1, min((count.n for run in runs for count in effective_counts(run)), default=1))
+    """Return 1, 2, 5, 10, 20, ... up to the least number of samples of any common problem in any run, 1 for copies."""
+    common = set.intersection(*({count.problem_id for count in run.counts} for run in runs))
+    numbers = (count.n for run in runs for count in effective_counts(run) if count.problem_id in common)
+    least = max(1, min(numbers, default=1))
     steps = (digit * 10**power for power in range(len(str(least))) for digit in (1, 2, 5))
     return (*(k for k in steps if k < least), least)
 
@@ -227,7 +231,8 @@ def read_sweep(paths: Sequence[Path], temperatures: Sequence[float] = (), k: int
     names = unique_names(runs)
     ids = find_common(runs, names).ids
     if temperatures and len(temperatures) != len(runs):
-        raise UsageError(f"--temperatures has {len(temperatures)} values for {len(runs)} runs; name one for each run")
+        values = f"{len(temperatures)} value{'s' * (len(temperatures) != 1)}"
+        raise UsageError(f"--temperatures has {values} for {len(runs)} runs; name one for each run")
     rows: dict[float, Sequence[Counts]] = {}
     for at, (run, name) in enumerate(zip(runs, names, strict=True)):
         require_score(run, name)
@@ -264,7 +269,7 @@ def plan_from_runs(
     names = unique_names(runs)
     for run, name in zip(runs, names, strict=True):
         require_score(run, name)
-        require_samples(run, name, k)
+        require_samples(run.counts, name, k)
     ids, _ = find_common(runs, names)
     sides = [select_counts(effective_counts(run, k), ids) for run in (runs[0], runs[-1])]
     (n_a, c_a), (n_b, c_b) = ([[count.n for count in side], [count.c for count in side]] for side in sides)
@@ -289,6 +294,7 @@ def _difference(
     a: Sequence[Counts], b: Sequence[Counts], k: int, level: float, seed: int
 ) -> tuple[Difference, Sequence[float]]:
     from passcurve.stats import paired_difference
+    from passcurve.stats.planning import detectable_difference
 
     (n_a, c_a), (n_b, c_b) = ([[count.n for count in side], [count.c for count in side]] for side in (a, b))
     paired = paired_difference(n_a, c_a, n_b, c_b, k, level, seed=seed)
@@ -310,7 +316,7 @@ def _difference(
             losses=paired.losses,
             between=_number(paired.between),
             within=_number(paired.within),
-            minimum_detectable=_number(paired.minimum_detectable),
+            minimum_detectable=_number(detectable_difference(n_a, c_a, n_b, c_b, k, level)),
             warnings=paired.warnings,
         ),
         paired.differences.tolist(),
@@ -335,17 +341,19 @@ def _interval(bounds: tuple[float, float], level: float, method: str) -> Interva
     return None if math.isnan(low) or math.isnan(high) else Interval(low=low, high=high, level=level, method=method)
 
 
-def _adjusted(columns: Sequence[Sequence[float]], seed: int) -> list[float | None]:
-    if len(columns) < 2:
-        return [None] * len(columns)
-    from passcurve.stats import max_t_p
+def _adjusted(cells: Sequence[tuple[Difference, Sequence[float]]], seed: int) -> list[float | None]:
+    """Return the p-values of all differences, adjusted for their number; None for a single one."""
+    if len(cells) < 2:
+        return [None] * len(cells)
+    from passcurve.stats import holm, max_t_p
 
-    return list(max_t_p(list(zip(*columns, strict=True)), seed=seed).adjusted.tolist())
-
-
-def _with_adjusted(difference: Difference, adjusted: float | None) -> Difference:
-    # The adjustment only flips signs; a larger p of another test stays.
-    return msgspec.structs.replace(difference, adjusted=None if adjusted is None else max(adjusted, difference.p))
+    columns = [by_problem for _, by_problem in cells]
+    stepped: list[float] = max_t_p(list(zip(*columns, strict=True)), seed=seed).adjusted.tolist()
+    if all(difference.p_test == "sign flips" for difference, _ in cells):
+        return list(stepped)
+    # With unequal n the larger of two tests counts, and max T knows one of them only.
+    by_holm: list[float] = holm([difference.p for difference, _ in cells]).tolist()
+    return [max(pair) for pair in zip(stepped, by_holm, strict=True)]
 
 
 def _deciders(a: Sequence[Counts], b: Sequence[Counts]) -> tuple[Decider, ...]:

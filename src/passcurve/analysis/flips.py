@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -33,6 +33,28 @@ class SampleTable(msgspec.Struct, kw_only=True):
     program: array[int]
     """Rows in the file of programs of each variant's rules."""
     malformed: int = 0
+
+    def without(self, problems: Collection[int]) -> SampleTable:
+        """Return the table without the samples of some problems."""
+        width = len(self.program) // max(1, len(self.problem))
+        rows = [row for row, problem in enumerate(self.problem) if problem not in problems]
+        cells = [cell for row in rows for cell in range(row * width, (row + 1) * width)]
+        return SampleTable(
+            problem=array(self.problem.typecode, (self.problem[row] for row in rows)),
+            index=array(self.index.typecode, (self.index[row] for row in rows)),
+            program=array(self.program.typecode, (self.program[cell] for cell in cells)),
+            malformed=self.malformed,
+        )
+
+
+def count_uniform_problems(problems: Sequence[int], programs: Sequence[int]) -> int:
+    """Return the number of problems with several samples if the samples of each are one program, else 0."""
+    several: dict[int, set[int]] = {}
+    sizes = Counter(problems)
+    for problem, program in zip(problems, programs, strict=True):
+        if sizes[problem] > 1:
+            several.setdefault(problem, set()).add(program)
+    return len(several) if all(len(one) == 1 for one in several.values()) else 0
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):

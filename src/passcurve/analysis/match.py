@@ -50,6 +50,8 @@ class MatchedRun(msgspec.Struct, frozen=True, kw_only=True):
     """Samples without a program; they are compared as empty text."""
     estimates: tuple[Estimate, ...]
     """pass@k of the same samples."""
+    pass_at_1: float | None
+    """The mean over problems of the share that passed."""
     scores: dict[str, float | None]
     """The mean over problems of the mean over samples, for each metric."""
     ranked: dict[str, Ranking]
@@ -163,6 +165,7 @@ def _match_rows(
             whole=counted.whole,
             no_code=counted.no_code,
             estimates=estimate(counts, ks, deterministic=copies),
+            pass_at_1=_mean(values.passed.astype(np.float64), values.problem),
             scores={name: _mean(column, values.problem) for name, column in values.metrics.items()},
             ranked={
                 name: rank_samples(column, values.passed, values.problem, level=level, resamples=resamples, seed=seed)

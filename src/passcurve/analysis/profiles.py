@@ -10,6 +10,7 @@ from passcurve.bench.profiles import NATIVE, PROFILES, find_profile
 from passcurve.errors import UsageError
 from passcurve.judging import run as pipeline
 from passcurve.judging.request import SuiteScore
+from passcurve.report.diagnosis import coverage
 from passcurve.store.rundir import RunDir
 from passcurve.types import Estimate
 
@@ -27,6 +28,8 @@ class ProfileScore(msgspec.Struct, frozen=True, kw_only=True):
     estimates: tuple[Estimate, ...]
     suites: tuple[SuiteScore, ...]
     withheld: str
+    coverage: str
+    """The problems that the score covers, and why not all."""
     signature: str
 
 
@@ -58,11 +61,11 @@ class ProfileComparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_profiles(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the profiles to compare, ``native`` and all others where none is named.
+    """Return the profiles to compare, each once.
 
     Raises UnknownNameError for an unknown one, UsageError where there is only one.
     """
-    chosen = tuple(dict.fromkeys(names)) or tuple(PROFILES)
+    chosen = tuple(dict.fromkeys(names))
     for name in chosen:
         find_profile(name)
     if len(chosen) < 2:
@@ -81,7 +84,7 @@ def compare_profiles(
     for profile in profiles:
         asks = request(profile)
         result = pipeline.judge(asks, watch)
-        benchmark, code = result.benchmark, code or (result.exit_code if result.owed else 0)
+        benchmark, code = result.benchmark, code or result.exit_code
         scores.append(_score(profile, result))
         excluded = {exclusion.problem_id: exclusion.reason for exclusion in result.diagnosis.scope.excluded}
         with RunDir(asks.run).read() as stored:
@@ -108,5 +111,6 @@ def _score(profile: str, result: pipeline.Result) -> ProfileScore:
         estimates=result.estimates,
         suites=result.suites,
         withheld=result.diagnosis.withheld,
+        coverage=coverage(result.diagnosis.scope, sum(count.n > 0 for count in result.counts)),
         signature=result.signature,
     )

@@ -76,6 +76,11 @@ class ScoredRun(msgspec.Struct, frozen=True, kw_only=True):
         """Return the number of samples that have a verdict."""
         return sum(count.n for count in self.counts)
 
+    @property
+    def passed(self) -> int:
+        """Return the number of these samples that passed."""
+        return sum(count.c for count in self.counts)
+
 
 def score_run(path: Path, request: ScoreRequest, cache_dir: Path, *, stale: bool = False) -> ScoredRun:
     """Read stored verdicts and estimate the requested metrics.

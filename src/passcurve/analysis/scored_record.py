@@ -28,6 +28,7 @@ def scored_record(scored: ScoredRun, paragraph: str) -> dict[str, Any]:
         "problems": scored.problems,
         "attempted": scored.attempted,
         "samples": scored.samples,
+        "passed": scored.passed,
         "finished": scored.finished,
         "statuses": scored.all_rows.statuses,
         **({"suites": suite_records(scored)} if scored.suites else {}),

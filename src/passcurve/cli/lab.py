@@ -119,7 +119,7 @@ def temperature(
 ) -> None:
     """Show pass@k against k for several temperatures, the best of them for each k, and how much of it is luck."""
     check_plots(plot)
-    degrees = config.parse_temperatures(temperatures, "--temperatures") if temperatures is not None else ()
+    degrees = config.parse_temperatures_of_runs(temperatures) if temperatures is not None else ()
     ks = config.parse_ks(k) if k is not None else ()
     from passcurve.lab import temperature as lesson
     from passcurve.report import figures, lessons, sentences
@@ -165,7 +165,10 @@ def mixture(
     if run is not None:
         from passcurve.analysis import compare
 
-        numbers = lesson.measure_run(str(run), *compare.read_finished_counts(run, min(ks)), ks)
+        samples, passed = compare.read_finished_counts(run, min(ks))
+        if k is not None and max(ks) > min(samples):
+            raise UsageError(f"k={max(ks)} exceeds the {min(samples)} samples that some problem has")
+        numbers = lesson.measure_run(str(run), samples, passed, ks)
     else:
         numbers = lesson.mixture(models or lesson.MODELS, ks, n=n, seed=seed)
     _show(numbers, sentences.mixture_sentences, lessons.mixture_lines, as_json)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -10,8 +11,18 @@ import msgspec
 import typer
 
 from passcurve import config
-from passcurve.bench.profiles import PROFILES, find_rules, reading_options
-from passcurve.cli.options import AsJson, BenchmarkName, Packages, Problems, Stale, Subset, Task, Workers
+from passcurve.bench.profiles import NATIVE, PROFILES, find_rules, fitting_profiles, reading_options
+from passcurve.cli.options import (
+    AcceptBenchmark,
+    AsJson,
+    BenchmarkName,
+    Packages,
+    Problems,
+    Stale,
+    Subset,
+    Task,
+    Workers,
+)
 from passcurve.cli.output import write_json, write_lines
 from passcurve.cli.stored_run import (
     defaults_of,
@@ -24,6 +35,7 @@ from passcurve.cli.stored_run import (
 from passcurve.store.locate import find_run_dir, name_choice
 
 if TYPE_CHECKING:
+    from passcurve.bench.formats.rows import ReadOptions
     from passcurve.judging.run import Request
     from passcurve.types import Benchmark
 
@@ -45,6 +57,7 @@ def profiles(
     run: Annotated[Optional[Path], typer.Option(help="Folder to work in; default: SAMPLES.profiles.")] = None,
     shown: Annotated[int, typer.Option("--shown", min=0, help="Disagreements to show.")] = 20,
     stale: Stale = False,
+    accept_benchmark: AcceptBenchmark = False,
     as_json: AsJson = False,
 ) -> None:
     """Judge the same samples by the rules of several harnesses, and show each disagreement with its reason.
@@ -54,23 +67,25 @@ def profiles(
     if samples is None:
         write_lines(f"{name}: {entry.title}" for name, entry in PROFILES.items())
         return
-    from passcurve.analysis import autopsy
-    from passcurve.analysis import profiles as analysis
+    from passcurve.analysis.autopsy import read_header
+    from passcurve.analysis.profiles import check_profiles
     from passcurve.judging.run import Request
 
-    names = analysis.check_profiles(config.parse_names(profile))
-    header = autopsy.read_header(find_run_dir(samples), stale=stale) if samples.is_dir() else None
+    header = read_header(find_run_dir(samples), stale=stale) if samples.is_dir() else None
     task = task or (header.task if header is not None else "")
     source, defaults = find_samples(samples, header), defaults_of(header)
-    workers_admitted, memory_bytes, _ = config.fit_to_machine(workers, defaults.memory_bytes)
+    chosen = find_benchmark(source, benchmark, header, reading_options(NATIVE, task))
+    names = check_profiles(config.parse_names(profile) or fitting_profiles(chosen.problems))
+    admitted = config.fit_to_machine(workers, defaults.memory_bytes)
     common = Request(
         samples=source,
-        benchmark=find_benchmark(source, benchmark, header, reading_options(names[0], task)),
+        benchmark=chosen,
         run=run or Path(f"{name_choice(str(samples), problems)}.profiles"),
         results=None,
-        limits=msgspec.structs.replace(defaults.limits, memory_bytes=memory_bytes),
-        workers=workers_admitted,
+        limits=msgspec.structs.replace(defaults.limits, memory_bytes=admitted.memory_bytes),
+        workers=admitted.workers,
         ks=config.parse_ks(k),
+        ks_requested=True,
         verdict=defaults.verdict,
         packages=config.parse_names(packages) or defaults.packages,
         problems=problems or defaults.problems,
@@ -78,15 +93,11 @@ def profiles(
         seed=defaults.seed,
         reading=header.reading if header is not None else (),
         accept_input=True,
-        accept_benchmark=True,
+        accept_benchmark=accept_benchmark,
         cache=config.cache_dir(),
     )
     make_folder(common.run)
-
-    def request(name: str) -> Request:
-        problems_by = find_benchmark(source, benchmark, header, reading_options(name, task))
-        return _request_by(common, name, problems_by)
-
+    request = partial(_request_by, common, partial(find_benchmark, source, benchmark, header), task)
     raise typer.Exit(_compare(names, request, shown, common.run, as_json=as_json))
 
 
@@ -108,8 +119,9 @@ def _compare(
     return result.exit_code
 
 
-def _request_by(common: Request, name: str, benchmark: Benchmark) -> Request:
-    """Return the request to judge by the rules of a profile."""
+def _request_by(common: Request, find: Callable[[ReadOptions], Benchmark], task: str, name: str) -> Request:
+    """Return the request to judge by the rules of a profile, whose benchmark ``find`` reads."""
+    benchmark = find(reading_options(name, task))
     rules = find_rules(name, benchmark)
     return msgspec.structs.replace(
         request_by(common, name, benchmark), run=common.run / name, extract=rules.extract, prelude=rules.prelude

@@ -59,7 +59,7 @@ def rank_samples(
     """Return how ``values`` rank the samples; all three have shape (N,), ``problem`` numbers the problems from 0.
 
     Values that are NaN are left out.  A statistic is None where there is no pair or nothing varies; its interval is
-    None where fewer than two problems can say something.
+    None where fewer than two problems can say something, and where all of them say the same.
     """
     defined = ~np.isnan(values)
     x, y, owner = values[defined], passed[defined], problem[defined]
@@ -123,6 +123,9 @@ def _with_interval(value: FloatArray, resampled: FloatArray, level: float, probl
         return Statistic(value=float(value[0]))
     tail = (1.0 - level) / 2.0
     low, high = np.quantile(resampled, [tail, 1.0 - tail])
+    if low == high:
+        # Resampled problems that all say the same are no certainty.
+        return Statistic(value=float(value[0]))
     return Statistic(value=float(value[0]), low=float(low), high=float(high))
 
 

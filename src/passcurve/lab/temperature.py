@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from passcurve.errors import UsageError
-from passcurve.stats import pass_at_k, sign_flip_p, temperature_hull
+from passcurve.stats import paired_difference, pass_at_k, temperature_hull
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -79,7 +79,7 @@ class Contrast(msgspec.Struct, frozen=True, kw_only=True):
     difference: float
     """Score at ``high`` minus score at ``low``, on the same problems."""
     p: float
-    """The p-value of no difference, by sign flips over the problems."""
+    """The p-value of no difference, as of ``paired_difference``."""
 
 
 class Temperature(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +90,8 @@ class Temperature(msgspec.Struct, frozen=True, kw_only=True):
     """Problems."""
     n: int
     """Samples of each at each temperature; the least, where they differ."""
+    most: int
+    """The largest number of samples of a problem."""
     simulated: bool
     splits: int
     sweeps: int
@@ -199,6 +201,7 @@ def measure_sweep(
         k=k_values,
         m=samples.shape[1],
         n=least,
+        most=int(samples.max()),
         simulated=False,
         splits=splits,
         sweeps=0,
@@ -208,23 +211,21 @@ def measure_sweep(
             for degree, row in zip(degrees, curves, strict=True)
         ),
         choices=choices,
-        leads=tuple(_contrast(degrees, scores, k_values, at, *pair) for at, pair in enumerate(best)),
-        heat=tuple(_contrast(degrees, scores, k_values, at, *ends) for at in range(len(best))),
+        leads=tuple(_contrast(degrees, samples, passed, k_values[at], *pair) for at, pair in enumerate(best)),
+        heat=tuple(_contrast(degrees, samples, passed, k_values[at], *ends) for at in range(len(best))),
     )
 
 
-def _contrast(
-    degrees: Sequence[float], scores: FloatArray, ks: Sequence[int], at: int, high: int, low: int
-) -> Contrast:
-    """Return a difference; ``scores`` has shape (T, m, k), ``high`` and ``low`` are places on its first axis."""
-    differences = scores[high, :, at] - scores[low, :, at]
+def _contrast(degrees: Sequence[float], n: IntArray, c: IntArray, k: int, high: int, low: int) -> Contrast:
+    """Return a difference; n and c have shape (T, m), ``high`` and ``low`` are places on their first axis."""
+    paired = paired_difference(n[high], c[high], n[low], c[low], k, draws=_FLIPS)
     return Contrast(
-        k=ks[at],
+        k=k,
         high=degrees[high],
         low=degrees[low],
-        value=float(scores[high, :, at].mean()),
-        difference=float(differences.mean()),
-        p=sign_flip_p(differences, _FLIPS).p,
+        value=float(pass_at_k(n[high], c[high], k).mean()),
+        difference=paired.difference,
+        p=paired.p.p,
     )
 
 

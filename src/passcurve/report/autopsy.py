@@ -31,10 +31,10 @@ def autopsy_lines(autopsy: Autopsy, flips_shown: int, width: int) -> Iterator[st
     yield from _table(autopsy)
     best = autopsy.up_to_formatting[0]
     first = autopsy.rulings[0]
-    share = autopsy.passed_anywhere / autopsy.samples
+    share = number(autopsy.passed_anywhere / autopsy.samples) if autopsy.samples else "-"
     heading = "right up to formatting" if len({ruling.profile for ruling in autopsy.rulings}) == 1 else "right anywhere"
     yield (
-        f"  {heading}: {autopsy.passed_anywhere:,} of {autopsy.samples:,} samples ({number(share)}) pass "
+        f"  {heading}: {autopsy.passed_anywhere:,} of {autopsy.samples:,} samples ({share}) pass "
         f"under some policy"
         + (f", pass@{best.k} {number(best.value)}" if best.value is not None else "")
         + f"; {first.policy} loses {autopsy.passed_anywhere - first.passed:,} of them"

@@ -46,7 +46,8 @@ def passes_of_samples(counts: Counts) -> str:
 def comparison_lines(comparison: Comparison, *, verbose: bool = False) -> Iterator[str]:
     """Return a comparison, a block for each pair; with ``verbose`` also variances and the sentence for a paper."""
     name = f"{comparison.benchmark}: " if comparison.benchmark else ""
-    yield f"{name}{len(comparison.runs)} runs on the same {comparison.problems} problems"
+    problems = f"{comparison.problems} problem{'s' * (comparison.problems != 1)}"
+    yield f"{name}{len(comparison.runs)} runs on the same {problems}"
     if comparison.coverage:
         yield printable(f"  covered: {comparison.coverage}")
     yield from run_finding_lines(comparison.findings)
@@ -115,7 +116,9 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         yield from _single_sample_lines(plan)
         return
     yield f"  the pilot itself finds a true difference of {_detectable(plan.minimum_detectable)}"
-    if plan.floor > 0:
+    if math.isnan(plan.floor):
+        yield f"  however many samples: {plan.m} problems find no difference at this level"
+    elif plan.floor > 0:
         yield f"  however many samples: {plan.m} problems find no difference below {_detectable(plan.floor)}"
     else:
         yield "  however many samples: no bound is known, for the pilot's problems differ by noise alone"

@@ -12,6 +12,7 @@ from passcurve.report.sentences import (
     mixture_sentences,
     samples_text,
     short_fraction,
+    size_text,
     temperature_sentences,
     urn_sentences,
 )
@@ -124,8 +125,7 @@ def budget_lines(lesson: Budget, width: int | None = None) -> list[str]:
     ]
     heads = ["problems", "samples", "cost", "score", "sd", "19 of 20 runs", "new", "resampling"]
     return [
-        f"pass@{lesson.k} = {number(lesson.value)} from {samples_text(lesson.n)} of each of {lesson.m} problems; what "
-        "parts would have said",
+        f"pass@{lesson.k} = {number(lesson.value)} from {size_text(lesson.sizes[0])}; what parts would have said",
         *table(heads, rows, left=0, width=width),
         f"  score, 19 of 20 runs: {lesson.draws:,} subsamples of each size, seed {lesson.seed}; sd: exact",
         f"  new, resampling: mean width of the {lesson.level:.0%} CI for new problems, for resampling",
@@ -140,7 +140,9 @@ def temperature_lines(lesson: Temperature, width: int | None = None) -> list[str
     heads = ["T", *(f"pass@{k}" for k in lesson.k)]
     rows = [[f"{curve.temperature:g}", *map(number, curve.value)] for curve in lesson.curves]
     lines = [
-        f"{len(lesson.curves)} temperatures, {lesson.m} {what}, {lesson.n} samples of each",
+        f"{len(lesson.curves)} temperature{'s' * (len(lesson.curves) != 1)}, {lesson.m} {what}, "
+        + (samples_text(lesson.n) if lesson.n == lesson.most else f"{lesson.n:,} to {lesson.most:,} samples")
+        + " of each",
         *table(heads, rows, left=0, width=width),
     ]
     if lesson.simulated:

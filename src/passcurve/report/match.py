@@ -113,7 +113,7 @@ def _score_lines(match: Match, width: int | None) -> Iterator[str]:
         width=width,
     )
     if not match.inverted and not match.notes:
-        differ = len({run.passed / run.samples for run in match.runs}) > 1
+        differ = len({run.pass_at_1 for run in match.runs}) > 1
         yield (
             "  no metric ranks a pair of them the wrong way round"
             if differ

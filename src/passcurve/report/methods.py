@@ -98,7 +98,13 @@ def describe_comparison(comparison: Comparison) -> str:
     if any("numbers of samples" in warning for difference in differences for warning in difference.warnings):
         text += ", with unequal n the larger p of these and of permutations within problems"
     if first.adjusted is not None:
-        text += f", adjusted for {len(differences)} comparisons by the step-down maximum of |t|"
+        # Loaded here: numpy takes long to load.
+        from passcurve.stats.permutation import MAX_T_DRAWS, MAX_T_EXACT
+
+        draws = "exact" if comparison.problems <= MAX_T_EXACT else f"{MAX_T_DRAWS:,} draws, seed {comparison.seed}"
+        text += f", adjusted for {len(differences)} comparisons by the step-down maximum of |t| ({draws})"
+        if any(difference.p_test != "sign flips" for difference in differences):
+            text += ", or by Holm's rule where that gives more"
     return f"{text}."
 
 
@@ -108,7 +114,9 @@ def _describe_scope(scope: Scope | None) -> str:
         return ""
     reasons = [f"chosen by {scope.choice}"] if scope.choice else []
     if scope.excluded:
-        reasons.append(f"{len(scope.excluded)} were excluded as not judgeable")
+        reasons.append(
+            f"{len(scope.excluded)} {'was' if len(scope.excluded) == 1 else 'were'} excluded as not judgeable"
+        )
     return f" ({scope.covered} of its {scope.total} problems: {'; '.join(reasons)})"
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from passcurve.report.terminal import number, printable
+from passcurve.report.terminal import number_or_dash, printable
 from passcurve.types import Estimate
 
 _REASON_CHARACTERS = 100
@@ -25,6 +25,8 @@ class Score(Protocol):
     def samples(self) -> int: ...  # noqa: D102
     @property
     def estimates(self) -> Sequence[Estimate]: ...  # noqa: D102
+    @property
+    def coverage(self) -> str: ...  # noqa: D102
 
 
 class Ruling(Protocol):
@@ -54,10 +56,12 @@ def profile_lines(
     yield f"{benchmark}: {len(scores)} profiles, {len(disagreements)} samples judged differently"
     wide = max(len(score.profile) for score in scores)
     for score in scores:
-        values = "  ".join(
-            f"{estimate.name} {number(estimate.value)}" for estimate in score.estimates if estimate.value is not None
-        )
+        values = "  ".join(f"{estimate.name} {number_or_dash(estimate.value)}" for estimate in score.estimates)
         yield f"  {score.profile:{wide}}  {score.passed:,} of {score.samples:,} passed  {values}".rstrip()
+        if "(" in score.coverage:
+            yield printable(f"    {score.coverage}")
+        for reason in dict.fromkeys(estimate.reason for estimate in score.estimates if estimate.value is None):
+            yield printable(f"    no score: {reason}")
     for one in disagreements[:shown]:
         yield f"  {printable(one.problem_id)} sample {one.sample_index}"
         for names, ruling in _group_rulings(one.rulings):

@@ -92,7 +92,7 @@ def budget_sentences(lesson: Budget) -> list[str]:
             f"For new problems its interval is {number(whole.new_problems)} wide.",
             f"For resampling it is {number(whole.these_problems)} wide.",
         ]
-    strays = ", ".join(f"by {number(size.sd)} with {_size_text(size)}" for size in smaller)
+    strays = ", ".join(f"by {number(size.sd)} with {size_text(size)}" for size in smaller)
     first = f"Fewer samples or problems leave the score where it is on average, {score}; "
     if any(size.sd > 0.0 for size in smaller):
         first += f"what changes is how far one run strays: {strays}."
@@ -101,8 +101,10 @@ def budget_sentences(lesson: Budget) -> list[str]:
     return [first, _compare_widths(whole, samples, problems), _compare_resampling(whole, smaller[0])]
 
 
-def _size_text(size: Size) -> str:
-    return f"{samples_text(size.n)} of each of {size.m} problems"
+def size_text(size: Size) -> str:
+    """Return the samples and problems of a part of a run."""
+    up_to = "up to " if size.cost < size.n * size.m else ""
+    return f"{up_to}{samples_text(size.n)} of each of {size.m} problem{'s' * (size.m != 1)}"
 
 
 def _compare_widths(whole: Size, samples: Size, problems: Size) -> str:
@@ -125,7 +127,7 @@ def _compare_widths(whole: Size, samples: Size, problems: Size) -> str:
 
 def _compare_resampling(whole: Size, size: Size) -> str:
     sentence = (
-        f"For resampling of the same problems it is {number(size.these_problems)} with {_size_text(size)}, where the "
+        f"For resampling of the same problems it is {number(size.these_problems)} with {size_text(size)}, where the "
         f"whole run has {number(whole.these_problems)}"
     )
     if size.these_problems < size.new_problems:

@@ -33,6 +33,10 @@ POWER = 0.8
 """Chance of detection for which the minimum detectable difference of a run is given."""
 
 
+ROUNDING = 1e-12
+"""Largest distance between differences of scores that are equal."""
+
+
 class Paired(NamedTuple):
     """The difference A - B between two runs on the same m problems."""
 
@@ -105,7 +109,7 @@ def paired_difference(
     differences = pass_at_k(a.n, a.c, [k]) - pass_at_k(b.n, b.c, [k])
     m = differences.size
     mean = math.fsum(differences) / m
-    sd = _sd(differences) if m > 1 else math.nan
+    sd = math.nan if m == 1 else 0.0 if _all_agree(differences) else _sd(differences)
     noise = _noise(a, b, k, level)
     test = _test(a, b, k, differences, draws, seed)
     return Paired(
@@ -192,7 +196,7 @@ def _warnings(a: Row, b: Row, k: int, differences: FloatArray, noise: _Noise) ->
     warnings = []
     if differences.size == 1:
         warnings.append("one problem: nothing can be said about others like it")
-    if (differences == differences[0]).all() and differences.size > 1:
+    if _all_agree(differences) and differences.size > 1:
         warnings.append("all differences agree: an interval without width is not certainty")
     if (a.n != b.n).any():
         warnings.append(
@@ -206,6 +210,11 @@ def _warnings(a: Row, b: Row, k: int, differences: FloatArray, noise: _Noise) ->
     if k > 1 and bool((2 * k > np.minimum(a.n, b.n)).any()):
         warnings.append(f"k={k} is more than half of the samples: pass@k rests on few independent groups of samples")
     return warnings
+
+
+def _all_agree(differences: FloatArray) -> bool:
+    """Tell whether all differences are one, but for what rounding makes of it."""
+    return bool(np.ptp(differences) <= ROUNDING)
 
 
 def _sd(values: FloatArray) -> float:

@@ -14,6 +14,7 @@ from passcurve.stats.dataset import DatasetInterval, dataset_interval
 from passcurve.stats.double_double import FloatArray
 from passcurve.stats.intervals import plus_two_t
 from passcurve.stats.passk import pass_at_k
+from passcurve.stats.rows import check_integer
 from passcurve.types import Counts, Estimate, Interval
 
 LEVEL = 0.95
@@ -58,9 +59,12 @@ def estimate(
     (0, 1).
     """
     problems = tuple(counts) if isinstance(counts, Iterable) else (counts,)
-    _check(problems, ks, level, owed)
+    k_values = [check_integer(k, "k") for k in (ks if isinstance(ks, Iterable) else (ks,))]
+    _check(problems, level, owed)
     n, c = np.asarray([problem.n for problem in problems]), np.asarray([problem.c for problem in problems])
-    return tuple(_estimate(problems, n, c, int(k), level, owed, deterministic=deterministic, tuned=tuned) for k in ks)
+    return tuple(
+        _estimate(problems, n, c, int(k), level, owed, deterministic=deterministic, tuned=tuned) for k in k_values
+    )
 
 
 def _estimate(
@@ -155,7 +159,7 @@ def _mean(n: IntArray, c: IntArray, scores: FloatArray, k: int) -> float:
     return math.fsum(weight * value for weight, value in zip(weights, values.tolist(), strict=True)) / n.size
 
 
-def _check(problems: Sequence[Counts], ks: Sequence[int], level: float, owed: int) -> None:
+def _check(problems: Sequence[Counts], level: float, owed: int) -> None:
     """Raise ValueError for invalid arguments, TypeError for what are no counts."""
     if not all(isinstance(problem, Counts) for problem in problems):
         raise TypeError("counts must be Counts records, one for each problem; pass_at_k(n, c, k) takes plain numbers")
@@ -163,9 +167,6 @@ def _check(problems: Sequence[Counts], ks: Sequence[int], level: float, owed: in
         raise ValueError(f"level={level} is not between 0 and 1")
     if owed < 0:
         raise ValueError(f"owed={owed} is negative")
-    for k in ks:
-        if isinstance(k, (bool, np.bool_)) or k != int(k) or k < 1:
-            raise ValueError(f"k={k!r} must be a positive integer")
     ids: set[str] = set()
     for problem in problems:
         if not 0 <= problem.c <= problem.n:

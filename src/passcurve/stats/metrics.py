@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from passcurve.stats.dataset import ONE_PROBLEM, count_warnings, dataset_interval, simultaneous_band
 from passcurve.stats.double_double import FloatArray
-from passcurve.stats.estimate import LEVEL, copies_reason, estimate, unavailable_reason
+from passcurve.stats.estimate import COPIES, LEVEL, copies_reason, estimate, unavailable_reason
 from passcurve.stats.intervals import plus_two_t
 from passcurve.stats.relatives import distinct_at_k, expected_attempts
 from passcurve.stats.rows import IntArray, Row
@@ -78,7 +78,7 @@ def score_counts(
         if metric.name == "pass@k":
             estimates += estimate(counts, metric_ks, request.level, owed, deterministic=copies)
         elif metric.name == "cover":
-            estimates.append(_cover(counts, metric, owed))
+            estimates.append(_cover(counts, metric, owed, copies=copies))
         else:
             estimates += [_relative(counts, metric, k, request.level, owed, groups, copies=copies) for k in metric_ks]
     if uniform_problems and not copies:
@@ -203,8 +203,8 @@ def _warnings(n: IntArray) -> list[str]:
     return warnings
 
 
-def _cover(counts: Sequence[Counts], metric: Metric, owed: int) -> Estimate:
-    reason = unavailable_reason(counts, 1, owed)
+def _cover(counts: Sequence[Counts], metric: Metric, owed: int, *, copies: bool) -> Estimate:
+    reason = unavailable_reason(counts, 1, owed) or (COPIES if copies else "")
     if not reason:
         n, c = [problem.n for problem in counts], [problem.c for problem in counts]
         try:

@@ -26,8 +26,10 @@ from passcurve.stats.rows import MOST_DRAWS, IntArray, Row, check_integer, check
 _TIE = 1e-9
 _HALVES = 40
 """Largest number of non-zero differences that are counted by listing the sums of two halves."""
-_MAX_T_EXACT = 14
+MAX_T_EXACT = 14
 """Largest number of problems for which every pattern of signs is listed for several hypotheses."""
+MAX_T_DRAWS = 9_999
+"""Number of patterns that are drawn where there are more problems."""
 _UNITS = 2048
 """Largest denominator tried for differences that are multiples of one unit."""
 _WORK = 100_000_000
@@ -92,7 +94,7 @@ def sign_flip_p(differences: ArrayLike, draws: int = 99_999, seed: int = 0) -> T
     return _monte_carlo(hits, draws, seed)
 
 
-def max_t_p(differences: ArrayLike, draws: int = 9_999, seed: int = 0) -> MaxT:
+def max_t_p(differences: ArrayLike, draws: int = MAX_T_DRAWS, seed: int = 0) -> MaxT:
     """Return p-values for h hypotheses about the same m problems, adjusted by the step-down maximum of |t|.
 
     differences has shape (m, h): a column for each k, or for each pair of models, or both.  The signs of a problem are
@@ -115,7 +117,7 @@ def max_t_p(differences: ArrayLike, draws: int = 9_999, seed: int = 0) -> MaxT:
     ranked, scaled = observed[order], scaled[:, order]
     reached = ranked - _TIE * np.sqrt(table.shape[0])
     m = table.shape[0]
-    exact = m <= _MAX_T_EXACT
+    exact = m <= MAX_T_EXACT
     total = 1 << m if exact else draws
     rng = np.random.default_rng(seed)
     raw, stepped = np.zeros(order.size), np.zeros(order.size)

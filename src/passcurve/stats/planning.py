@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passcurve.stats.compare import ROUNDING
 from passcurve.stats.mcnemar import (
     OUTCOME_CORRELATION,
     discordance,
@@ -70,9 +71,9 @@ class Plan(NamedTuple):
     """Mean sampling variance of a problem of run A with the pilot's samples."""
     within_b: float
     minimum_detectable: float
-    """Minimum detectable difference of the pilot, at its own m and n."""
+    """Minimum detectable difference of the pilot, at its own m and n; NaN where the test finds none."""
     floor: float
-    """The minimum detectable difference with the pilot's m however many samples are taken."""
+    """The minimum detectable difference with the pilot's m however many samples are taken; NaN as above."""
     problems: int | None
     """Problems needed for ``difference`` with the pilot's samples of each."""
     samples: int | None
@@ -83,6 +84,15 @@ class Plan(NamedTuple):
     """With one sample of each problem: share of the problems on which the runs differ, at ``difference`` if given."""
     correlation: float | None = None
     """The correlation that is assumed of two models; None where both runs are there."""
+
+
+def fewest_problems(level: float = 0.95) -> int:
+    """Return the fewest problems with which sign flips can find any difference: their least p is ``2^(1 - m)``.
+
+    ValueError for a level outside (0, 1).
+    """
+    alpha = 1.0 - check_open_unit(level, "level")
+    return math.ceil(1.0 - math.log2(alpha) - 1e-9)
 
 
 def problems_needed(difference: float, variance: float, level: float = 0.95, power: float = 0.8) -> int:
@@ -103,6 +113,29 @@ def minimum_detectable(m: int, variance: float, level: float = 0.95, power: floa
     """
     variance = check_real(variance, "variance", "a number of at least 0", 0.0, math.inf)
     return _sum_of_z(level, power) * math.sqrt(variance / check_integer(m, "m"))
+
+
+def detectable_difference(
+    n_a: ArrayLike, c_a: ArrayLike, n_b: ArrayLike, c_b: ArrayLike, k: int = 1, level: float = 0.95, power: float = 0.8
+) -> float:
+    """Return the least true difference that the test of two runs finds; NaN where it finds none, or nobody can say.
+
+    With one sample of each problem that is McNemar's test, as in ``plan``.  Otherwise it is ``minimum_detectable`` with
+    the variance of the differences, which is of use where both runs have as many samples of each problem.  n and c have
+    shape (m,) or broadcast to it.  ValueError for counts that cannot be, k > n, and settings outside their range.
+    """
+    a, b = check_row(n_a, c_a, k), check_row(n_b, c_b, k)
+    check_same_problems(a, b)
+    m = a.n.size
+    if m < fewest_problems(level) or (a.n != b.n).any():
+        return math.nan
+    if (a.n == 1).all():
+        share = float(np.mean(a.c != b.c))
+        return mcnemar_detectable(m, lambda at: max(share, at), 1.0, level, power) if share else math.nan
+    differences = pass_at_k(a.n, a.c, [k]) - pass_at_k(b.n, b.c, [k])
+    variance = 0.0 if np.ptp(differences) <= ROUNDING else float(np.var(differences, ddof=1))
+    least = minimum_detectable(m, variance, level, power)
+    return least if 0.0 < least <= 1.0 else math.nan
 
 
 def plan(
@@ -134,19 +167,20 @@ def plan(
     pilot = _pilot(n_a, c_a, n_b, c_b, k, correlation)
     if difference is not None:
         _check_difference(difference)
-    z = _sum_of_z(level, power)
-    floor = z * math.sqrt(pilot.true_between / pilot.m)
+    _sum_of_z(level, power)
+    fewest = fewest_problems(level)
 
     def problems(variance: float) -> int | None:
-        return None if difference is None else problems_needed(difference, variance, level, power)
+        return None if difference is None else max(fewest, problems_needed(difference, variance, level, power))
 
-    def detectable(n: int) -> float:
-        return z * math.sqrt(pilot.variance(n) / pilot.m)
+    def detectable(variance: float) -> float:
+        return minimum_detectable(pilot.m, variance, level, power) if pilot.m >= fewest else math.nan
 
+    floor = detectable(pilot.true_between)
     rows = []
     for n in (n for n in samples if n >= pilot.k):
         variance = pilot.variance(n)
-        rows.append(PlanRow(n, problems(variance), minimum_detectable(pilot.m, variance, level, power)))
+        rows.append(PlanRow(n, problems(variance), detectable(variance)))
     return Plan(
         k=pilot.k,
         difference=difference,
@@ -156,12 +190,12 @@ def plan(
         between=pilot.between,
         within_a=pilot.within_a,
         within_b=pilot.within_b,
-        minimum_detectable=minimum_detectable(pilot.m, pilot.own_variance, level, power),
+        minimum_detectable=detectable(pilot.own_variance),
         floor=floor,
         problems=problems(pilot.own_variance),
-        samples=None if difference is None or floor >= difference else _fewest_samples(difference, detectable, pilot.k),
+        samples=_fewest_samples(difference, floor, lambda n: detectable(pilot.variance(n)), pilot.k),
         rows=tuple(rows),
-        warnings=tuple(_warnings(pilot, floor, difference)),
+        warnings=tuple(_warnings(pilot, floor, difference, fewest)),
         correlation=correlation if pilot.single else None,
     )
 
@@ -300,8 +334,10 @@ def _rows(n_a: ArrayLike, c_a: ArrayLike, n_b: ArrayLike | None, c_b: ArrayLike 
     return a, b
 
 
-def _fewest_samples(difference: float, detectable: Callable[[int], float], k: int) -> int | None:
+def _fewest_samples(difference: float | None, floor: float, detectable: Callable[[int], float], k: int) -> int | None:
     """Return the fewest samples with which the difference can be detected, by doubling and then bisection."""
+    if difference is None or not floor < difference:
+        return None
     low, high = k - 1, k
     while detectable(high) > difference:
         low, high = high, 2 * high
@@ -320,13 +356,15 @@ def _mean_variance(row: Row, k: int, at: int | None = None) -> float:
     return math.fsum(noise.variance) / row.n.size
 
 
-def _warnings(pilot: _Pilot, floor: float, difference: float | None) -> list[str]:
+def _warnings(pilot: _Pilot, floor: float, difference: float | None, fewest: int) -> list[str]:
     a, b = pilot.a, pilot.b
     warnings = []
     if pilot.single:
         warnings.append("planned from one run: how alike the models are is a guess (correlation)")
     if pilot.between <= 0.0:
         warnings.append("the estimated variance of the true differences is not above 0: it is taken as 0")
+    if pilot.m < fewest:
+        warnings.append(f"the test finds no difference with {pilot.m} problems at this level: it needs {fewest}")
     if pilot.m < 20:
         warnings.append(f"a pilot of {pilot.m} problems: these figures are rough")
     if (a.n != a.n[0]).any() or (b.n != b.n[0]).any():
