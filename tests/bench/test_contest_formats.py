@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import base64
+import datetime as dt
 import json
 import pickle
 import zlib
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from passcurve.bench.choose import choose_problems, describe_undated, join_dates
-from passcurve.bench.formats import ReadOptions, parse_problems
+from passcurve.bench.formats import ReadOptions, parse_problems, read_problems
 from passcurve.errors import DataError, UsageError
 from passcurve.harness.comparators import Comparator
 from passcurve.types import Benchmark, Cases, Problem, unpack_values
@@ -44,6 +46,15 @@ LCB: dict[str, Any] = {
     "public_test_cases": json.dumps(STDIN),
     "private_test_cases": pack(json.dumps(STDIN * 2)),
     "metadata": "{}",
+}
+APPS: dict[str, Any] = {
+    "problem_id": 0,
+    "question": "Add.",
+    "solutions": "",
+    "input_output": "",
+    "difficulty": "interview",
+    "url": "",
+    "starter_code": "",
 }
 
 
@@ -283,3 +294,82 @@ def test_livecodebench_from_a_table():
     """Numbers for ids, and dates in milliseconds, as pandas writes them."""
     (problem,) = read({**LCB, "question_id": 2727, "contest_date": 1696118400000})
     assert ("2727", "2023-10-01") == (problem.id, problem.date)
+
+
+def test_a_file_with_some_unusable_problems_is_read():
+    """Problems without tests, or with as many outputs as nobody knows, have none; null means that there are none."""
+    nothing = {**APPS, "problem_id": 1, "input_output": json.dumps({"inputs": [], "outputs": []})}
+    uneven = {**APPS, "problem_id": 2, "input_output": json.dumps({"inputs": ["1\n"], "outputs": []})}
+    numbers = {**APPS, "problem_id": 3, "input_output": json.dumps({"inputs": ["1\n", 2], "outputs": [1, 2.5]})}
+    problems = read(nothing, uneven, numbers)
+    assert [[], [], ["1", "2.5"]] == [cases_of(problem)[3] for problem in problems]
+    assert [("1\n",), ("2",)] == cases_of(problems[2])[2]
+    empty = {"input": [], "output": []}
+    contest = {"name": "A", "description": "", "public_tests": empty, "private_tests": [], "generated_tests": None}
+    assert [] == cases_of(read(contest)[0])[2]
+    for private in (None, "", " "):
+        assert [("1\n",)] == cases_of(read({**LCB, "private_test_cases": private})[0])[2]
+
+
+def test_integers_of_any_length():
+    """JSON has no limit of digits, and published tests have integers of thousands."""
+    large = 10**5000 + 7
+    text = "1" + "0" * 4999 + "7"
+    body = '{"fn_name": "p", "inputs": [[1], [2]], "outputs": [%s, -%s]}' % (text, text)
+    assert [large, -large] == cases_of(read({**APPS, "input_output": body})[0])[3]
+    functional = [{"input": text, "output": text, "testtype": "functional"}]
+    packed = pack("[" + json.dumps(functional[0]) + "]")
+    row = {**LCB, "public_test_cases": "[]", "private_test_cases": packed, "metadata": '{"func_name": "f"}'}
+    assert [large] == cases_of(read(row)[0])[3]
+    with pytest.raises(DataError, match="no JSON"):
+        read({**APPS, "input_output": body.replace(text, "1" * 1_000_001)})
+
+
+def test_the_reference_is_one_that_compiles():
+    """Of the published solutions those in Python 2 are no reference; where none compiles the first is."""
+    old, new = "print 7", "print(7)"
+    assert new == read({**APPS, "solutions": json.dumps([old, new])})[0].reference
+    assert old == read({**APPS, "solutions": json.dumps([old, old + " "])})[0].reference
+    tests = {"input": ["1"], "output": ["1"]}
+    solutions = {"language": [2, 3, 3], "solution": ["int main() {}", old, new]}
+    row = {"name": "A", "description": "", "public_tests": tests, "private_tests": [], "generated_tests": []}
+    assert new == read({**row, "solutions": solutions})[0].reference
+
+
+@pytest.mark.ci
+def test_a_reference_that_fails_keeps_no_sample_from_being_judged(shell):
+    """The tests are in the file: a right program passes and a wrong one fails, though the problem is excluded."""
+    body = json.dumps({"inputs": ["3\n1 2 3\n"], "outputs": ["6\n"]})
+    rows = [{**APPS, "problem_id": at, "solutions": '["print(7)"]', "input_output": body} for at in range(2)]
+    rows[1]["input_output"] = json.dumps({"fn_name": "f", "inputs": [[{"1": 5}, 1]], "outputs": [[{"1": 5}]]})
+    shell.write("b.jsonl", rows)
+    right = "n = int(input())\nprint(sum(map(int, input().split())))"
+    call = "def f(table, key):\n    return {key: table[key]}\n"
+    shell.write("s.jsonl", [{"task_id": "0", "solution": text} for text in (right, "print(7)")])
+    shell("judge", "s.jsonl", "--benchmark", "b.jsonl", "--accept-benchmark", "--accept-input", "--subset")
+    assert ["passed", "failed"] == [row["status"] for row in shell.rows("s.jsonl_results.jsonl")]
+    shell.write("t.jsonl", [{"task_id": "1", "solution": text} for text in (call, call.replace("key: ", "str(key): "))])
+    shell("judge", "t.jsonl", "--benchmark", "b.jsonl", "--accept-benchmark", "--accept-input", "--subset")
+    assert ["passed", "failed"] == [row["status"] for row in shell.rows("t.jsonl_results.jsonl")]
+
+
+@pytest.mark.ci
+def test_the_digits_that_livecodebench_allows(shell):
+    """Its own harness lets a program write 50,000 digits; CPython alone 4,300."""
+    test = [{"input": "5000\n", "output": f"1{'0' * 5000}\n", "testtype": "stdin"}]
+    shell.write("b.jsonl", [{**LCB, "public_test_cases": json.dumps(test), "private_test_cases": "[]"}])
+    shell.write("s.jsonl", [{"task_id": "1873_A", "solution": "n = int(input())\nprint(10**n)"}])
+    for profile, status in (("lcb", "passed"), ("native", "failed")):
+        words = ("s.jsonl", "--benchmark", "b.jsonl", "--profile", profile, "--run", profile, "--accept-input")
+        shell("judge", *words, "--results", f"{profile}.jsonl")
+        assert [status] == [row["status"] for row in shell.rows(f"{profile}.jsonl")]
+
+
+def test_parquet(tmp_path: Path):
+    """A table of problems is read like its rows."""
+    arrow = pytest.importorskip("pyarrow", reason="needs the extra tables")
+
+    row = {**LCB, "contest_date": dt.datetime(2023, 8, 21, tzinfo=dt.UTC)}
+    arrow.parquet.write_table(arrow.Table.from_pylist([row]), tmp_path / "b.parquet")
+    (problem,) = read_problems(tmp_path / "b.parquet")
+    assert (read(LCB)[0].check, "2023-08-21") == (problem.check, problem.date)

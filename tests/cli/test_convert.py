@@ -75,3 +75,54 @@ def test_refusals(shell, judged: Path) -> None:
         assert (2, "") == (done.code, done.out), words
         assert says in done.err
         assert not (shell.folder / "x").exists()
+
+
+MBPP = {"task_id": 1, "text": "W", "code": "def f(x):\n  return x", "test_setup_code": "", "challenge_test_list": []}
+
+
+def test_verdicts_of_benchmarks_without_base_tests_are_kept(shell) -> None:
+    """EvalPlus' results hold the verdict on all tests of a sample of MBPP as that of ``base``."""
+    shell.write("b.jsonl", [{**MBPP, "test_list": ["assert f(2) == 2"]}])
+    shell.write("s.jsonl", [{"task_id": "1", "solution": f"def f(x): return {what}"} for what in ("x", "0")])
+    shell("judge", "s.jsonl", "--benchmark", "b.jsonl", "--accept-input")
+    for form in ("evalplus", "evalplus-legacy"):
+        done = shell("convert", "s.jsonl.passcurve", f"{form}.json", "--to", form, "--json")
+        assert 2 == done.record["verdicts"]
+        assert 0.5 == shell("show", f"{form}.json", "-k", "1", "--json").record["pass@1"]["value"]
+
+
+def test_samples_without_a_text_and_other_fields(shell) -> None:
+    """A null stays one where the format can say so, fields stay in rows, and what is lost is named."""
+    rows = [
+        {"task_id": "Own/1", "completion": None, "temperature": 0.8},
+        {"task_id": "Own/0", "completion": "    return 1\n", "temperature": 0.2},
+        {"task_id": "Own/1", "completion": "    return 2\n", "temperature": 0.2},
+    ]
+    shell.write("s.jsonl", rows)
+    problem = {"prompt": "def f(x):\n", "entry_point": "f", "test": "def check(f):\n    assert f(1) == 1\n"}
+    shell.write("b.jsonl", [{"task_id": f"Own/{at}", "canonical_solution": "    return 1\n", **problem} for at in "01"])
+    assert [] == shell("convert", "s.jsonl", "o.jsonl", "--to", "jsonl", "--json").record["notes"]
+    assert rows == shell.rows("o.jsonl")
+    words = ("--benchmark", "b.jsonl")
+    shell("convert", "s.jsonl", "g.json", "--to", "bigcode", *words)
+    generated = json.loads((shell.folder / "g.json").read_text())
+    assert [["def f(x):\n    return 1\n"], [None, "def f(x):\n    return 2\n"]] == generated
+    done = shell("convert", "s.jsonl", "l.json", "--to", "livecodebench", *words, "--json")
+    assert "that 1 sample has no text" in done.record["notes"][0]
+    assert "other fields (temperature)" in done.record["notes"][0]
+    shell("judge", "s.jsonl", *words, "--accept-input")
+    shell("convert", "s.jsonl.passcurve", "r.jsonl", "--to", "jsonl")
+    assert [row["completion"] for row in rows] == [row["completion"] for row in shell.rows("r.jsonl")]
+    assert 0 == shell("convert", "s.jsonl.passcurve", "e.json", "--to", "evalplus").code
+    assert json.loads((shell.folder / "e.json").read_text())["eval"]["Own/1"][0]["solution"] is None
+    none = shell("convert", "e.json", "again.jsonl", "--to", "jsonl")
+    assert 0 == none.code, none.err
+
+
+def test_scores_for_inspect_are_read_again(shell, judged: Path) -> None:
+    """What is written for inspect has the same score here, and rows of another kind are refused."""
+    shell("convert", str(judged / "s.jsonl.passcurve"), "i.jsonl", "--to", "inspect-scores")
+    shown = shell("show", "i.jsonl", "-k", "1", "--json").record
+    assert (0.5, 2) == (shown["pass@1"]["value"], shown["problems"])
+    shell.write("other.jsonl", [{"id": "a", "epoch": 1, "value": "P"}])
+    assert "neither C nor I" in shell("show", "other.jsonl").err

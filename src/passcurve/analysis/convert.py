@@ -151,8 +151,9 @@ def _read_run(run: Path, cache_dir: Path, notes: list[str], *, stale: bool) -> t
         if digest != row.digest:
             raise DataError(f"row {row.row} of {header.samples!r} has changed since it was judged: judge it again")
         samples.append(make(row, verdict))
-    order = {task: index for index, task in enumerate(dict.fromkeys(sample.task_id for sample in samples))}
-    samples.sort(key=lambda sample: order[sample.task_id])
+    if header.generation is not None:
+        order = {task: index for index, task in enumerate(dict.fromkeys(sample.task_id for sample in samples))}
+        samples.sort(key=lambda sample: order[sample.task_id])
     return header, Record(kind="run", samples=tuple(samples))
 
 
@@ -172,7 +173,7 @@ def _sample_maker(header: Header, cache_dir: Path) -> Callable[[Completion, Verd
 
     def make(row: Completion, verdict: Verdict) -> ScoredSample:
         program = extract(problems[row.key.problem_id], row, header.extract)
-        return _scored(verdict, "solution", program.text or "")
+        return _scored(verdict, "solution", program.text)
 
     return make
 
@@ -181,7 +182,7 @@ def _scored(verdict: Verdict, form: str, text: str | None) -> ScoredSample:
     return ScoredSample(
         task_id=verdict.key.problem_id,
         form="solution" if form == "solution" else "completion",
-        text=text or "",
+        text=text,
         status="" if verdict.status == "void" else verdict.status,
         message=verdict.message,
         suites=suites_of(verdict.suites, verdict.status),

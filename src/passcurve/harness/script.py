@@ -29,6 +29,8 @@ from passcurve.harness.script_streams import BUFFER_BYTES, MemoryStreams, end_pr
 _FileIO = io.FileIO
 _STREAM = io.FileIO.__mro__[-2]
 """The base of all streams."""
+_DIGITS = 50_000
+"""What LiveCodeBench sets: ``lcb_runner/evaluation/compute_code_generation_metrics.py``."""
 _NESTED = range(8)
 """Numbers of calls in memory that wait for one another, with one to spare."""
 
@@ -61,6 +63,8 @@ class ScriptRunner:
             module.__dict__[name] = function
         self._raw_streams: list[io.RawIOBase] = []
         """Those of the last run, used or not."""
+        if form == LIVECODEBENCH and hasattr(sys, "set_int_max_str_digits"):
+            sys.set_int_max_str_digits(_DIGITS)
         self._state = InterpreterState(code)
         atexit._clear()
         gc.freeze()

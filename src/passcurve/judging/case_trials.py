@@ -63,7 +63,7 @@ class CaseTrials:
             self.program = self._wrong_programs.program
             if is_vacuous is None:
                 return None
-            return self._end(_faulty("tests", VACUOUS) if is_vacuous else self._whole_plan, self._verdict)
+            return self._end(self._faulty("tests", VACUOUS) if is_vacuous else self._whole_plan, self._verdict)
         if not verdict.passed:
             return self._end(self._explain(verdict), verdict)
         if self.records:
@@ -71,7 +71,7 @@ class CaseTrials:
             results, stripped = _from_base64(report.get("results")), _from_base64(report.get("stripped"))
             size = report.get("read")
             if not results or type(size) is not int:
-                return self._end(_faulty("reference", "its results could not be read"), verdict)
+                return self._end(self._faulty("reference", "its results could not be read"), verdict)
             slow = _slow_tests(self._check, report.get("slow"))
             self._whole_plan = msgspec.structs.replace(
                 _with_results(self._whole_plan, results, stripped), answer_bytes=size, slow_tests=slow
@@ -87,9 +87,15 @@ class CaseTrials:
 
     def _explain(self, verdict: Verdict) -> CheckPlan:
         if verdict.status != "void":
-            return _faulty("reference", f"the reference solution does not pass: {verdict.status} ({verdict.message})")
+            return self._faulty(
+                "reference", f"the reference solution does not pass: {verdict.status} ({verdict.message})"
+            )
         note = f"the reference solution could not be judged: {verdict.message}"
-        return _faulty("reference", note) if self.records else msgspec.structs.replace(self.plan, note=note)
+        return self._faulty("reference", note) if self.records else msgspec.structs.replace(self.plan, note=note)
+
+    def _faulty(self, fault: Fault, note: str) -> CheckPlan:
+        """Return the plan of an excluded problem, whose samples are judged all the same where results are known."""
+        return msgspec.structs.replace(self._whole_plan, fault=fault, note=note)
 
 
 def plan_cases(check: Cases) -> CheckPlan:
@@ -119,10 +125,6 @@ def _slow_tests(check: Cases, slow: object) -> dict[int, float]:
             limit_s *= 2
             limits[number] = limit_s
     return limits
-
-
-def _faulty(fault: Fault, note: str) -> CheckPlan:
-    return CheckPlan(fault=fault, note=note)
 
 
 def _from_base64(text: object) -> bytes:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from passcurve.bench.formats.contest_cases import as_text, call_cases, find_function, read_json, script_cases
+from passcurve.bench.formats.contest_cases import (
+    as_text,
+    call_cases,
+    choose_reference,
+    find_function,
+    read_json,
+    script_cases,
+)
 from passcurve.bench.formats.livecodebench import with_starter
 from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, kind
 from passcurve.types import Cases, Problem
@@ -17,6 +25,7 @@ REQUIRED = ("question", "input_output")
 MAPCODER = ("description", "test_list")
 APPS_FORM = "apps-script"
 """Form of a program that runs as APPS runs it."""
+_WHOLE = re.compile(r"-?[0-9]{1,4000}")
 TEST_S = 4.0
 """Time limit of its own harness for one test."""
 
@@ -65,15 +74,36 @@ def _original_check(row: Row, profile: str) -> tuple[str, Cases]:
         # Many problems of its training part are published so.
         return "", _script_cases([], [], profile)
     inputs, outputs = (value.get(name) for name in ("inputs", "outputs")) if isinstance(value, dict) else (None, None)
-    if not isinstance(inputs, list) or not isinstance(outputs, list) or len(inputs) != len(outputs) or not inputs:
-        raise row.fault("found no 'inputs' with as many 'outputs' in 'input_output'", "both, with a test at least")
+    if not isinstance(inputs, list) or not isinstance(outputs, list):
+        raise row.fault("found no 'inputs' and 'outputs' in 'input_output'", "both")
+    if len(inputs) != len(outputs):
+        # Nobody knows which belong together: a problem without tests is excluded, and the others are read.
+        inputs = outputs = []
     name = value.get("fn_name") if isinstance(value, dict) else None
     if isinstance(name, str) and name:
         if not all(isinstance(arguments, list) for arguments in inputs):
             raise row.fault("found arguments that are no list in 'input_output'", "a list of arguments for each test")
-        return f"Solution.{name}", _call_cases(inputs, outputs, profile)
-    texts, results = ([as_text(row, "input_output", item) for item in values] for values in (inputs, outputs))
+        arguments = [[*map(_with_whole_keys, values[:1]), *values[1:]] for values in inputs]
+        return f"Solution.{name}", _call_cases(arguments, list(map(_with_whole_keys, outputs)), profile)
+    texts, results = ([_as_text(row, item) for item in values] for values in (inputs, outputs))
     return "", _script_cases(texts, results, profile)
+
+
+def _as_text(row: Row, value: object) -> str:
+    """Return an input or output of a script, of which some are numbers."""
+    return str(value) if type(value) in (int, float) else as_text(row, "input_output", value)
+
+
+def _with_whole_keys(value: object) -> object:
+    """Return a dictionary, or a list that begins with one, with numbers for keys that are whole numbers in texts.
+
+    Keys of JSON are texts: APPS reads those of the first argument and of a result so (``eval/testing_util.py``).
+    """
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return [_with_whole_keys(value[0]), *value[1:]]
+    if isinstance(value, dict) and all(_WHOLE.fullmatch(key) for key in value):
+        return {int(key): item for key, item in value.items()}
+    return value
 
 
 def _call_cases(arguments: Sequence[Sequence[object]], results: Sequence[object], profile: str) -> Cases:
@@ -142,4 +172,4 @@ def _solution(solutions: object) -> str | None:
         except (ValueError, RecursionError):
             return None
     texts = [text for text in solutions if isinstance(text, str)] if isinstance(solutions, list) else []
-    return texts[0] if texts else None
+    return choose_reference(texts)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
+import warnings
 from collections.abc import Sequence
 
+from passcurve.bench.formats.json_text import read_json_text
 from passcurve.bench.formats.rows import Row
 from passcurve.types import WITH_TYPING, Cases, Suite, pack_values
 
+_MOST_SOLUTIONS = 100
+"""Number of solutions that are looked at."""
 OWN_LIMITS = re.compile(r"\s*import sys; *sys\.exit\(0\)\s*")
 """A program that stands for a reference solution where there is none."""
 
@@ -45,6 +48,24 @@ def call_cases(
     )
 
 
+def choose_reference(solutions: Sequence[str]) -> str | None:
+    """Return the first solution that compiles, else the first; None where there is none.
+
+    Some of those that are published are in Python 2.
+    """
+    return next((text for text in solutions[:_MOST_SOLUTIONS] if _compiles(text)), next(iter(solutions), None))
+
+
+def _compiles(text: str) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
 def limit_of_all(check: Cases) -> float | None:
     """Return a limit for all tests that none of them can exceed within its own; None where they have none."""
     if check.timeout_s is None:
@@ -55,7 +76,7 @@ def limit_of_all(check: Cases) -> float | None:
 def read_json(row: Row, field: str, text: str) -> object:
     """Return the value of a JSON text in a field; raise DataError where it is none."""
     try:
-        return json.loads(text)
+        return read_json_text(text)
     except (ValueError, RecursionError):
         raise row.fault(f"found no JSON in the text of {field!r}", "JSON") from None
 

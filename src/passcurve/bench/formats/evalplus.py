@@ -115,8 +115,8 @@ def _problem(row: Row, edition: _Edition) -> Problem:
 
 
 def _inputs(row: Row, field: str, repair: Callable[[Any], Any]) -> list[tuple[Any, ...]]:
-    # The additional inputs of a problem may be an empty object instead of an empty array.
-    values: list[Any] = [] if row.fields.get(field) == {} else row.array(field)
+    # The additional inputs of a problem may be an empty object, or null, instead of an empty array.
+    values: list[Any] = [] if row.fields.get(field) in ({}, None) else row.array(field)
     for number, value in enumerate(values):
         if not isinstance(value, list):
             raise row.fault(f"found {kind(value)} as number {number} of {field!r}", "an array of arguments")
@@ -132,7 +132,8 @@ def _inputs(row: Row, field: str, repair: Callable[[Any], Any]) -> list[tuple[An
 
 
 def _tolerance(row: Row) -> float:
-    value = row.fields.get("atol", 0)
+    value = row.fields.get("atol")
+    value = 0 if value is None else value
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
         raise row.fault(f"found {value!r:.40} in 'atol'", "a number from 0 to 1")
     return float(value)

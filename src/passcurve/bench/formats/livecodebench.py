@@ -91,8 +91,6 @@ def make_check(
 ) -> Cases:
     """Return the check of inputs and outputs, which are one JSON value a line where a function is called."""
     texts, results = ([as_text(row, field, value) for value in values] for values in (inputs, outputs))
-    if not texts:
-        raise row.fault("found no test", "at least one")
     if is_call:
         arguments = [read_arguments(row, field, text) for text in texts]
         values = [read_json(row, field, text) for text in results]
@@ -113,6 +111,8 @@ def with_starter(statement: str, starter: str) -> str:
 
 def _read_tests(row: Row, field: str) -> list[dict[str, object]]:
     value = row.fields.get(field)
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return []
     if isinstance(value, str):
         text = row.text(field)
         try:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import pickletools
 import zlib
+
+from passcurve.bench.formats.json_text import read_json_text
 
 MAX_BYTES = 1 << 29
 """Largest unpacked tests of one problem, against bombs."""
@@ -32,7 +33,7 @@ def unpack_tests(text: str) -> object:
     if inflater.unconsumed_tail or not inflater.eof:
         raise ValueError("it is cut short, or unpacks to too much")
     value = read_pickle(data) if data.startswith(_PICKLES) else data.decode("utf-8")
-    return json.loads(value) if isinstance(value, str) else value
+    return read_json_text(value) if isinstance(value, str) else value
 
 
 def read_pickle(data: bytes) -> str | dict[str, str]:

@@ -13,18 +13,22 @@ from typing import NamedTuple
 
 import msgspec
 
+from passcurve.bench.formats.json_text import read_json_text
 from passcurve.errors import DataError, nearest
+from passcurve.machine import total_memory_bytes
+from passcurve.store.foreign.parquet import read_parquet
 from passcurve.types import Problem
 from passcurve.types.files import PARQUET, describe_file
 
-MAX_BYTES = 1 << 30
-"""Largest file of problems, against device files and gzip bombs."""
+LEAST_LIMIT_BYTES = 1 << 30
+"""Largest file of problems on a small machine, against device files and gzip bombs."""
+_SHARE = 4
+"""A file may have this part of the memory of a larger one: its problems take two to three times its size."""
 
 _MIN_COLUMNS = 2
 _GZIP_MAGIC = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 _HEAD_BYTES = 4096
-_FROM_PARQUET = "pandas.read_parquet(IN).to_json(OUT, orient='records', lines=True)"
 _JSON_KINDS = {
     dict: "an object",
     list: "an array",
@@ -126,7 +130,7 @@ def read_file(path: Path) -> bytes:
     """Return the bytes of a file; raise DataError when it is missing or cannot be read."""
     try:
         with path.open("rb") as handle:
-            data = handle.read(MAX_BYTES + 1)
+            data = handle.read(_limit_bytes() + 1)
     except FileNotFoundError:
         raise DataError(f"no file {str(path)!r}{_hint(path)}") from None
     except IsADirectoryError:
@@ -134,9 +138,17 @@ def read_file(path: Path) -> bytes:
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise DataError(f"{str(path)!r} cannot be read: {reason}") from error
-    if len(data) > MAX_BYTES:
-        raise DataError(f"{str(path)!r} is larger than {MAX_BYTES >> 30} GiB, the limit for benchmarks")
+    _check_size(len(data), f"{str(path)!r} is larger")
     return data
+
+
+def _limit_bytes() -> int:
+    return max(LEAST_LIMIT_BYTES, (total_memory_bytes() or 0) // _SHARE)
+
+
+def _check_size(size: int, what: str) -> None:
+    if size > _limit_bytes():
+        raise DataError(f"{what} than {_limit_bytes() / (1 << 30):.1f} GiB, the limit for benchmarks on this machine")
 
 
 def unpack(data: bytes, source: str) -> bytes:
@@ -145,20 +157,19 @@ def unpack(data: bytes, source: str) -> bytes:
         return data
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as handle:
-            text = handle.read(MAX_BYTES + 1)
+            text = handle.read(_limit_bytes() + 1)
     except EOFError:
         raise DataError(f"{source!r} is a gzip file that ends too early; copy or fetch it again") from None
     except (gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{source!r} is a damaged gzip file ({error}); copy or fetch it again") from error
-    if len(text) > MAX_BYTES:
-        raise DataError(f"{source!r} unpacks to more than {MAX_BYTES >> 30} GiB, the limit for benchmarks")
+    _check_size(len(text), f"{source!r} unpacks to more")
     return text
 
 
 def parse_rows(text: bytes, source: str) -> Iterator[Row]:
     """Yield the rows of an unpacked file; raise DataError, with the place, for what is none."""
     if text.startswith(PARQUET):
-        raise DataError(f"{source!r} is Parquet; make rows of it: {_FROM_PARQUET}")
+        text = b"\n".join(read_parquet(Path(source), text))
     if what := describe_file(text[:_HEAD_BYTES]):
         raise DataError(f"{source!r} is {what}")
     text = text.removeprefix(_BOM)
@@ -173,7 +184,7 @@ def parse_rows(text: bytes, source: str) -> Iterator[Row]:
             continue
         place = f"{source!r}, line {number}"
         try:
-            value = json.loads(raw.decode("utf-8"))
+            value = read_json_text(raw.decode("utf-8"))
         except UnicodeDecodeError as error:
             byte = f"byte 0x{raw[error.start]:02x} at column {error.start + 1}"
             raise DataError(f"{place}: found {byte}; expected UTF-8") from error
@@ -211,7 +222,7 @@ def _document(text: bytes) -> list[object]:
     elif start != b"[":
         return []
     try:
-        value = json.loads(text.decode("utf-8"))
+        value = read_json_text(text.decode("utf-8"))
     except (ValueError, RecursionError):
         return []
     if isinstance(value, list):

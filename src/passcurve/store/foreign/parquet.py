@@ -13,14 +13,14 @@ from passcurve.store.arrow import import_pyarrow
 _BATCH_ROWS = 1000
 
 
-def read_parquet(path: Path) -> Iterator[bytes]:
-    """Yield the rows of a Parquet file as JSON, as many in memory as one batch has.
+def read_parquet(path: Path, data: bytes | None = None) -> Iterator[bytes]:
+    """Yield the rows of a Parquet file, or of its bytes, as JSON, as many in memory as one batch has.
 
     Raises UsageError without pyarrow, DataError where the file cannot be read.
     """
     arrow = import_pyarrow(f"{str(path)!r} is a Parquet file: reading it")
     try:
-        with arrow.parquet.ParquetFile(path) as file:
+        with arrow.parquet.ParquetFile(path if data is None else arrow.BufferReader(data)) as file:
             for batch in file.iter_batches(_BATCH_ROWS):
                 yield from (_encode(row) for row in batch.to_pylist())
     except (arrow.ArrowException, OSError) as error:

@@ -178,7 +178,9 @@ def _written(sample: ScoredSample) -> dict[str, Any]:
 
 
 def _suites(sample: ScoredSample) -> tuple[SuiteRecord, ...]:
-    return sample.suites or (SuiteRecord(name="base", status=sample.status),)
+    """Return the suites of a sample; of one that has others the verdict on all its tests is that of ``base``."""
+    suites = tuple(suite for suite in sample.suites if suite.name in _SUITES)
+    return suites or (SuiteRecord(name="base", status=sample.status),)
 
 
 def _word(status: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Arrays with the samples of a problem in each element: LiveCodeBench and ClassEval; and scores for inspect."""
+"""Arrays with the samples of a problem in each element: LiveCodeBench and ClassEval."""
 
 from __future__ import annotations
 
@@ -129,22 +129,3 @@ def write_livecodebench_output(record: Record) -> list[dict[str, Any]]:
 
 def _question_fields(samples: Sequence[ScoredSample]) -> dict[str, Any]:
     return samples[0].fields
-
-
-def write_inspect(record: Record) -> list[dict[str, Any]]:
-    """Return the rows that inspect's ``precomputed_scores`` reads; a sample without a verdict has no row."""
-    rows = []
-    for task, samples in record.by_task().items():
-        for epoch, sample in enumerate(samples, start=1):
-            if not sample.status:
-                continue
-            row: dict[str, Any] = {"id": task, "epoch": epoch, "value": "C" if sample.passed else "I"}
-            if sample.text is not None:
-                row["answer"] = sample.text
-            if sample.message:
-                row["explanation"] = sample.message
-            row["metadata"] = {"status": sample.status} | (
-                {"suites": {suite.name: suite.status == "passed" for suite in sample.suites}} if sample.suites else {}
-            )
-            rows.append(row)
-    return rows

@@ -12,7 +12,7 @@ import msgspec
 from passcurve.errors import DataError
 from passcurve.store.documents import is_lm_eval, read_document
 from passcurve.store.lines import open_unpacked
-from passcurve.store.records import cruxeval, evalplus, inspect_log, lists, lm_eval_scores, multipl_e
+from passcurve.store.records import cruxeval, evalplus, inspect_log, inspect_scores, lists, lm_eval_scores, multipl_e
 from passcurve.store.records.sample import MalformedRecordError, Record
 
 _HEAD_BYTES = 1 << 16
@@ -46,8 +46,11 @@ def _read(path: Path) -> Record | None:
         return inspect_log.read_archive(path) if inspect_log.is_archive(path) else None
     if not head.startswith((b"{", b"[")):
         return None
-    if is_lm_eval(_first_object(head, path)):
+    first = _first_object(head, path)
+    if is_lm_eval(first):
         return lm_eval_scores.read(path)
+    if inspect_scores.is_row(first):
+        return inspect_scores.read(path)
     if head.startswith(b"{") and _is_row(head, path):
         return None
     document = _parse(read_document(path))

