@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import json
 import re
 import signal
 import socket
 import subprocess
 import threading
 from collections.abc import Iterator
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from types import MappingProxyType
 
 import pytest
@@ -141,3 +142,52 @@ def test_an_address_of_another_server(tmp_path):
             with pytest.raises(SandboxError, match="is no judge of passcurve"), pc.Judge(url=address):
                 pass
             server.shutdown()
+
+
+class _Full(BaseHTTPRequestHandler):
+    """A server whose queue is full for the first two requests to judge."""
+
+    requests = 0
+
+    def do_GET(self):
+        """Answer with the problems."""
+        self._answer(200, b'{"problems": ["starter/0"]}')
+
+    def do_POST(self):
+        """Refuse, and then answer as requested: in lines or at once."""
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        type(self).requests += 1
+        if self.requests <= 2:
+            self._answer(503, b'{"error": "the queue is full"}')
+            return
+        result = {
+            "task_id": "starter/0",
+            "sample_index": 0,
+            "index": 0,
+            "status": "passed",
+            "passed": True,
+            "message": "",
+        }
+        self._answer(200, json.dumps(result if body.get("stream") else {"results": [result]}).encode() + b"\n")
+
+    def _answer(self, status, content):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Retry-After", "0.1")
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_):
+        """Write nothing."""
+
+
+@pytest.mark.parametrize("method", ["stream", "__call__"])
+def test_a_full_queue_is_asked_again(method, starter):
+    """A stream waits for its turn as a batch does."""
+    _Full.requests = 0
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Full) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with pc.Judge(url=f"http://127.0.0.1:{server.server_port}") as judge:
+            (one,) = list(getattr(judge, method)([starter.right()]))
+        server.shutdown()
+    assert ("passed", 3) == (one.status, _Full.requests)

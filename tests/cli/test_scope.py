@@ -178,3 +178,21 @@ def test_problems_without_samples_have_no_score_anywhere(shell, starter):
     for words in (("compare", "a.jsonl", "b.jsonl"), ("match", "a.jsonl", "--metrics", "exact")):
         done = shell(*words)
         assert (2, True) == (done.code, "--subset" in done.err), done
+
+
+def test_samples_and_run_that_moved_together(shell, starter):
+    """Each command that needs the texts finds them beside the run; with the old folder gone nothing is lost."""
+    (shell.folder / "a").mkdir()
+    shell.write("a/s.jsonl", [starter.right("starter/0"), starter.bad("starter/0")])
+    shell("judge", "a/s.jsonl", "--benchmark", "starter", "--subset")
+    (shell.folder / "a").rename(shell.folder / "b")
+    (shell.folder / "b/s.jsonl_results.jsonl").unlink()
+    run = "b/s.jsonl.passcurve"
+    assert "no file" not in shell("show", run, "0", "0").out
+    assert "def " in shell("show", run, "0", "0").out
+    assert 0 == shell("match", run, "--metrics", "exact").code
+    assert 0 == shell("convert", run, "o.jsonl", "--to", "human-eval").code
+    autopsy = shell("autopsy", run, "--policies", "raw,auto", "--subset")
+    assert 0 == autopsy.code, autopsy.err
+    shell("report", run, "-o", "r.html")
+    assert "its row has gone" not in (shell.folder / "r.html").read_text()

@@ -293,7 +293,7 @@ def test_fresh_zygotes(jail: Jailed):
     assert "passed" == outcome.report["status"]
     after = {process for name in ("jail", "referee") for process in zygote(jail, name)}
     assert set() == before & after
-    assert [] == until(lambda: not [process for process in before if process.alive], "the end of the old ones") or True
+    until(lambda: not any(process.alive for process in before), "the end of the old ones")
 
 
 @pytest.mark.ci
@@ -508,6 +508,7 @@ def new_zygote(jail: Jailed) -> ZygoteClient:
 @pytest.mark.ci
 def test_a_zygote_is_killed_while_its_walls_are_built(jail: Jailed):
     """A zygote that is killed while it builds its walls is reported as killed."""
+    killed = []
     for number in range(30):
         zygote = new_zygote(jail)
         time.sleep(number * 0.001)
@@ -515,9 +516,11 @@ def test_a_zygote_is_killed_while_its_walls_are_built(jail: Jailed):
         try:
             zygote.wait_ready()
         except KilledError:
-            pass
+            killed.append(number)
         finally:
             zygote.close()
+    # Later ones may have built them already.
+    assert 0 in killed
 
 
 @pytest.mark.ci

@@ -29,7 +29,7 @@ from passcurve.analysis.variants import Variant
 from passcurve.bench.choose import choose_problems
 from passcurve.diagnosis import Diagnosis, InputReport, Scope, diagnose, withhold
 from passcurve.extract import NO_PRELUDE, split_policy
-from passcurve.judging import run as pipeline
+from passcurve.judging import run as judging
 from passcurve.sandbox.toolchain import OPTIONAL, find_toolchain
 from passcurve.signature import signature
 from passcurve.store.run_counts import check_samples
@@ -90,9 +90,9 @@ class Autopsy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_autopsy(
-    requests: Mapping[str, pipeline.Request],
+    requests: Mapping[str, judging.Request],
     variants: Sequence[Variant],
-    watch: Callable[[pipeline.Progress], None] = lambda _: None,
+    watch: Callable[[judging.Progress], None] = lambda _: None,
 ) -> Autopsy:
     """Judge the same samples in several variants, and compare the others with the first.
 
@@ -100,7 +100,7 @@ def run_autopsy(
     A prelude leaves out packages that samples may not import, and the name of the policy then says so.
     ``samples`` may be the directory of a run that generated them; ``run`` is the folder to work in.
     Verdicts of an interrupted autopsy in that folder are used again.
-    Raises what ``pipeline.judge`` raises.
+    Raises what ``judging.judge`` raises.
     """
     request = next(iter(requests.values()))
     optional = (*OPTIONAL, *request.benchmark.packages)
@@ -131,7 +131,7 @@ def read_header(run: Path, *, stale: bool = False) -> Header:
 
 
 def _summarize(
-    request: pipeline.Request,
+    request: judging.Request,
     problems: Sequence[Problem],
     variants: Sequence[Variant],
     table: SampleTable,
@@ -214,7 +214,7 @@ def _rule(
     return rulings
 
 
-def _diagnose(request: pipeline.Request, rules: Sequence[RulesRun], attempted: set[str]) -> Diagnosis:
+def _diagnose(request: judging.Request, rules: Sequence[RulesRun], attempted: set[str]) -> Diagnosis:
     """Return the diagnosis of the benchmark; that of the samples is what the variants are compared for.
 
     A problem that one profile excludes counts under none, so that all scores cover the same problems.
@@ -229,7 +229,7 @@ def _diagnose(request: pipeline.Request, rules: Sequence[RulesRun], attempted: s
     return diagnose(scope, InputReport(), accept_input=True, accept_benchmark=request.accept_benchmark)
 
 
-def _signature(request: pipeline.Request, variants: Sequence[Variant], rules: Sequence[RulesRun], scope: Scope) -> str:
+def _signature(request: judging.Request, variants: Sequence[Variant], rules: Sequence[RulesRun], scope: Scope) -> str:
     result = next((group.result for group in rules if group.result is not None), None)
     if result is None:
         return ""

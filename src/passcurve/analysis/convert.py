@@ -16,7 +16,7 @@ from passcurve.errors import DataError, UsageError, nearest
 from passcurve.extract import extract
 from passcurve.store.completions import stored_completions
 from passcurve.store.foreign import ReadOptions, convert, expand, first_fields, parse_options
-from passcurve.store.locate import find_run_dir
+from passcurve.store.locate import find_run_dir, samples_of
 from passcurve.store.parts import LOCK
 from passcurve.store.records import FORMATS, Record, ScoredSample, Writing, read_record, write_record
 from passcurve.store.records.multipl_e import ScriptRow
@@ -158,8 +158,7 @@ def _read_run(run: Path, cache_dir: Path, notes: list[str], *, stale: bool) -> t
 
 
 def _file_rows(run: Path, header: Header) -> Iterator[Completion]:
-    samples = Path(header.samples)
-    samples = samples if samples.is_file() else run.with_name(run.name.removesuffix(".passcurve"))
+    samples = samples_of(header.samples, run)
     with RunDir(run).read() as stored:
         tasks = dict.fromkeys(line.verdict.key.problem_id for line in stored.iter_lines())
     return (row for row in read_rows(samples, tasks) if isinstance(row, Completion))

@@ -11,6 +11,7 @@ from passcurve.extract import extract
 from passcurve.report.evidence import Evidence, Group, SampleColumns
 from passcurve.store.codec import VerdictLine
 from passcurve.store.completions import stored_completions, stored_lines
+from passcurve.store.locate import samples_of
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import read_rows
 from passcurve.types import STATUSES, Completion, Header, SuiteOutcome, Verdict
@@ -152,7 +153,9 @@ def _read_samples(run: Path, header: Header, problems: Iterable[str]) -> Iterato
     if header.generation is not None:
         yield from stored_completions(run)
         return
-    yield from (row for row in read_rows(Path(header.samples), list(problems)) if isinstance(row, Completion))
+    yield from (
+        row for row in read_rows(samples_of(header.samples, run), list(problems)) if isinstance(row, Completion)
+    )
 
 
 def _add_requests(run: Path, positions: Mapping[str, int], evidence: Evidence) -> None:
@@ -161,12 +164,8 @@ def _add_requests(run: Path, positions: Mapping[str, int], evidence: Evidence) -
     requests = {
         (positions[line.task_id], line.sample_index): line for line in stored_lines(run) if line.task_id in positions
     }
-    reasons: dict[str, int] = {}
     for key in zip(columns.problem, columns.index, strict=True):
         line = requests.get(key)
         has_tokens = line is not None and line.completion_tokens is not None and line.choice == 0
         columns.tokens.append(line.completion_tokens or 0 if line is not None and has_tokens else -1)
         columns.latency_ms.append(round(1000 * line.latency_s) if line is not None else -1)
-        if line is not None and line.finish_reason:
-            reasons[line.finish_reason] = reasons.get(line.finish_reason, 0) + 1
-    evidence.finish_reasons = reasons

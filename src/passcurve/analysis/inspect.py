@@ -11,6 +11,7 @@ from passcurve.errors import DataError, nearest
 from passcurve.extract import extract
 from passcurve.store.completions import stored_completions
 from passcurve.store.lines import read_lines
+from passcurve.store.locate import samples_of
 from passcurve.store.run_counts import check_samples
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import read_rows
@@ -59,7 +60,7 @@ def inspect_problem(run: Path, problem_id: str, cache_dir: Path, *, stale: bool 
     if header.generation is not None:
         rows, missing = _generated_rows(run, problem.id), ""
     else:
-        rows, missing = _file_rows(Path(header.samples), list(problems), problem.id)
+        rows, missing = _file_rows(samples_of(header.samples, run), list(problems), problem.id)
     samples = []
     for row, line in lines.items():
         verdict = line.verdict

@@ -17,7 +17,7 @@ from passcurve.analysis.flips import NO_PROGRAM, SampleTable
 from passcurve.analysis.variants import Variant
 from passcurve.errors import DataError, place_error
 from passcurve.extract import DEFAULT, extract
-from passcurve.judging import run as pipeline
+from passcurve.judging import run as judging
 from passcurve.store.completions import stored_completions
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import MalformedLine, read_rows
@@ -31,13 +31,13 @@ _JUDGED = "judged"
 class RulesRun(msgspec.Struct, kw_only=True):
     """The programs that are judged by one set of rules: problems and limits that some profiles share."""
 
-    request: pipeline.Request
+    request: judging.Request
     profiles: tuple[str, ...]
     suffix: str
     """What the names of its file and folder end in; empty where it is the only one."""
     rows: dict[bytes, int]
     """The row of each program, by its digest."""
-    result: pipeline.Result | None = None
+    result: judging.Result | None = None
     stored: StoredVerdicts | None = None
 
     @property
@@ -45,7 +45,7 @@ class RulesRun(msgspec.Struct, kw_only=True):
         """The file of its programs."""
         return self.request.run / f"{_PROGRAMS}{self.suffix}.jsonl"
 
-    def judge(self, watch: Callable[[pipeline.Progress], None]) -> None:
+    def judge(self, watch: Callable[[judging.Progress], None]) -> None:
         """Judge the programs, if there are any, and open their verdicts."""
         if not self.rows:
             return
@@ -61,7 +61,7 @@ class RulesRun(msgspec.Struct, kw_only=True):
             strict=False,
             extract=DEFAULT,
         )
-        self.result = pipeline.judge(inner, watch)
+        self.result = judging.judge(inner, watch)
         self.stored = RunDir(folder).read()
 
     def close(self) -> None:
@@ -79,7 +79,7 @@ class RulesRun(msgspec.Struct, kw_only=True):
         return sum(stored is None or stored.status_at(row) in (None, "void") for row in self.rows.values())
 
 
-def group_rules(requests: Mapping[str, pipeline.Request]) -> tuple[RulesRun, ...]:
+def group_rules(requests: Mapping[str, judging.Request]) -> tuple[RulesRun, ...]:
     """Return the distinct sets of rules among the requests of some profiles, in their order."""
     groups: list[RulesRun] = []
     for profile, request in requests.items():
@@ -94,7 +94,7 @@ def group_rules(requests: Mapping[str, pipeline.Request]) -> tuple[RulesRun, ...
     return tuple(groups)
 
 
-def read_samples(request: pipeline.Request, problems: Sequence[Problem]) -> Iterator[Completion | None]:
+def read_samples(request: judging.Request, problems: Sequence[Problem]) -> Iterator[Completion | None]:
     """Yield the samples of these problems, and None for each malformed line."""
     chosen = {problem.id for problem in problems}
     source = request.samples

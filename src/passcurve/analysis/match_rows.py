@@ -14,7 +14,7 @@ from passcurve.errors import DataError, nearest
 from passcurve.extract import DEFAULT, split_policy
 from passcurve.signature import signature
 from passcurve.store.completions import stored_completions
-from passcurve.store.locate import explain_partial_runs, find_run_dir
+from passcurve.store.locate import explain_partial_runs, find_run_dir, samples_of
 from passcurve.store.records import Record, read_record
 from passcurve.store.records.human_eval import read_rows as read_rows_with_verdicts
 from passcurve.store.records.sample import MalformedRecordError
@@ -136,10 +136,9 @@ def _completions(
     if header.generation is not None:
         rows: Iterable[object] = stored_completions(folder)
     else:
-        named, beside = Path(header.samples), folder.with_suffix("")
-        source = named if named.is_file() else beside
+        source = samples_of(header.samples, folder)
         if not source.is_file():
-            raise DataError(f"the samples file {str(named)!r} of this run is gone: a match needs the texts")
+            raise DataError(f"the samples file {str(source)!r} of this run is gone: a match needs the texts")
         rows = read_rows(source, task_ids)
     for row in rows:
         if isinstance(row, Completion) and row.row in lines:

@@ -8,7 +8,7 @@ import msgspec
 
 from passcurve.bench.profiles import NATIVE, PROFILES, find_profile
 from passcurve.errors import UsageError
-from passcurve.judging import run as pipeline
+from passcurve.judging import run as judging
 from passcurve.judging.request import SuiteScore
 from passcurve.report.diagnosis import coverage
 from passcurve.store.rundir import RunDir
@@ -75,15 +75,15 @@ def check_profiles(names: Sequence[str]) -> tuple[str, ...]:
 
 def compare_profiles(
     profiles: Sequence[str],
-    request: Callable[[str], pipeline.Request],
-    watch: Callable[[pipeline.Progress], None] = lambda _: None,
+    request: Callable[[str], judging.Request],
+    watch: Callable[[judging.Progress], None] = lambda _: None,
 ) -> ProfileComparison:
     """Judge the samples under each profile; ``request`` returns the request to do so.  Raises what ``judge`` raises."""
     scores, rulings, code = [], dict[tuple[str, int], dict[str, Ruling]](), 0
     benchmark = ""
     for profile in profiles:
         asks = request(profile)
-        result = pipeline.judge(asks, watch)
+        result = judging.judge(asks, watch)
         benchmark, code = result.benchmark, code or result.exit_code
         scores.append(_score(profile, result))
         excluded = {exclusion.problem_id: exclusion.reason for exclusion in result.diagnosis.scope.excluded}
@@ -102,7 +102,7 @@ def compare_profiles(
     return ProfileComparison(benchmark=benchmark, scores=tuple(scores), disagreements=disagreements, exit_code=code)
 
 
-def _score(profile: str, result: pipeline.Result) -> ProfileScore:
+def _score(profile: str, result: judging.Result) -> ProfileScore:
     return ProfileScore(
         profile=profile,
         title=PROFILES[profile].title,

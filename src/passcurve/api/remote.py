@@ -33,7 +33,7 @@ class RemoteJudge:
     """A judge at an address like ``http://HOST:PORT``.
 
     Methods raise DataError for rows that the server refuses, UsageError where it wants another token, SandboxError
-    where it cannot be reached or cannot judge.
+    where it cannot be reached or cannot judge.  Requests are repeated while the server's queue is full.
     """
 
     def __init__(self, url: str, token: str) -> None:
@@ -85,14 +85,28 @@ class RemoteJudge:
     def _stream(self, chunks: Sequence[_Chunk]) -> Iterator[Judgement]:
         for chunk in chunks:
             try:
-                with self._client.stream("POST", "judge", content=chunk.body(stream=True), headers=_JSON) as response:
-                    if response.status_code != 200:
-                        response.read()
-                        _refuse(response)
-                    for line in response.iter_lines():
-                        yield _read(msgspec.json.decode(line), chunk.start)
+                for number in range(_TRIES):
+                    with self._client.stream(
+                        "POST", "judge", content=chunk.body(stream=True), headers=_JSON
+                    ) as response:
+                        if not _is_full(response, number):
+                            yield from self._lines(response, chunk)
+                            break
+                        pause_s = _pause_s(response)
+                    time.sleep(pause_s)
             except httpx.HTTPError as error:
                 raise self._unreachable(error) from None
+
+    def _lines(self, response: httpx.Response, chunk: _Chunk) -> Iterator[Judgement]:
+        """Yield the results of a chunk as its answer comes."""
+        if response.status_code != 200:
+            response.read()
+            _refuse(response)
+        for line in response.iter_lines():
+            try:
+                yield _read(msgspec.json.decode(line), chunk.start)
+            except msgspec.DecodeError:
+                raise self._stranger() from None
 
     def close(self) -> None:
         """Close the connections."""
@@ -123,7 +137,7 @@ class RemoteJudge:
                             response = await client.post("judge", content=chunk.body(), headers=_JSON)
                         except httpx.HTTPError as error:
                             raise self._unreachable(error) from None
-                        if response.status_code != 503 or number + 1 == _TRIES:
+                        if not _is_full(response, number):
                             break
                         await asyncio.sleep(_pause_s(response))
                     return self._results(self._record(response), chunk)
@@ -147,7 +161,7 @@ class RemoteJudge:
                 response = self._client.request(method, path, content=body, headers=_JSON if body else None)
             except httpx.HTTPError as error:
                 raise self._unreachable(error) from None
-            if response.status_code != 503 or number + 1 == _TRIES:
+            if not _is_full(response, number):
                 break
             time.sleep(_pause_s(response))
         return self._record(response)
@@ -165,7 +179,10 @@ class RemoteJudge:
         results = record.get("results") if isinstance(record, dict) else None
         if not isinstance(results, list) or len(results) != len(chunk.rows):
             raise self._stranger()
-        return [_read(one, chunk.start) for one in results]
+        try:
+            return [_read(one, chunk.start) for one in results]
+        except msgspec.ValidationError:
+            raise self._stranger() from None
 
     def _stranger(self) -> SandboxError:
         return SandboxError(f"what answers at {self.name} is no judge of passcurve")
@@ -219,6 +236,11 @@ def _encode(index: int, row: Row) -> bytes:
 def _read(record: Any, start: int) -> Judgement:
     judgement = msgspec.convert(record, Judgement)
     return msgspec.structs.replace(judgement, index=start + judgement.index)
+
+
+def _is_full(response: httpx.Response, number: int) -> bool:
+    """Tell whether the server's queue is full, and the request, tried ``number`` times before, may be repeated."""
+    return response.status_code == 503 and number + 1 < _TRIES
 
 
 def _pause_s(response: httpx.Response) -> float:

@@ -118,7 +118,7 @@ def _open_source(
 
     ``places`` are ``--run``, ``--results`` and ``--problems``, which decide where verdicts and results go.
     """
-    # The pipeline loads slowly: a wrong option is reported without it.
+    # The judging loads slowly: a wrong option is reported without it.
     from passcurve.judging import inputs
     from passcurve.store.foreign import parse_options
 
@@ -164,9 +164,9 @@ def _without_own(samples: list[str]) -> list[str]:
 
 def _judge_with_display(request: Request, fork_server: ForkServerClient | None) -> Result:
     from passcurve.analysis.inspect import estimate_row_count
-    from passcurve.judging import run as pipeline
+    from passcurve.judging.run import judge as judge_samples
     from passcurve.report.live import Display
 
     follows = request.follow_s is not None
     with Display(lambda: None if follows else estimate_row_count(request.samples)) as display:
-        return pipeline.judge(request, display.show_progress, fork_server)
+        return judge_samples(request, display.show_progress, fork_server)

@@ -1,4 +1,4 @@
-"""Request to the pipeline, from the options that ``judge`` and ``run`` share."""
+"""The request to judge, from the options that ``judge`` and ``run`` share."""
 
 from __future__ import annotations
 

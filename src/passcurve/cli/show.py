@@ -15,7 +15,7 @@ from passcurve.cli.output import warn, write, write_json, write_lines
 from passcurve.cli.pictures import check_plots, draw_curves, read_curves
 from passcurve.errors import DataError, UsageError
 from passcurve.store.locate import explain_partial_runs, find_run_dir
-from passcurve.types import MOST_TIMEOUT_S
+from passcurve.types import LEAST_TIMEOUT_S, MOST_TIMEOUT_S
 
 if TYPE_CHECKING:
     from passcurve.analysis.inspect import InspectedSample
@@ -45,7 +45,9 @@ def show(
     ] = False,
     timeout: Annotated[
         Optional[float],
-        typer.Option(min=0.001, max=MOST_TIMEOUT_S, help="With --rerun: seconds, in place of the limit of the run."),
+        typer.Option(
+            min=LEAST_TIMEOUT_S, max=MOST_TIMEOUT_S, help="With --rerun: seconds, in place of the limit of the run."
+        ),
     ] = None,
     stale: Stale = False,
     plot: Plots = [],

@@ -14,7 +14,7 @@ from passcurve.bench.profiles import find_profile
 from passcurve.cli.output import warn
 from passcurve.errors import DataError, PasscurveError, UsageError, nearest_file
 from passcurve.store.foreign import is_usual
-from passcurve.store.locate import find_run_dir
+from passcurve.store.locate import find_run_dir, samples_of
 from passcurve.types import Benchmark, Header, Limits
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def find_samples(samples: Path, header: Header | None) -> Path:
     """
     if header is not None and header.generation is not None:
         return samples
-    source = samples if header is None else Path(header.samples)
+    source = samples if header is None else samples_of(header.samples, find_run_dir(samples))
     if source.is_file():
         if not is_usual(source, follow=False):
             raise UsageError(f"{str(source)!r} has no rows in JSON lines: judge it first, then name its run directory")

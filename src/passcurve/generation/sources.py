@@ -32,16 +32,9 @@ class End(enum.Enum):
 END: Final = End.END
 
 
-class Source(Protocol):
-    """Gives completions one by one, and all of them once more as rows when they are judged."""
+class CompletionSource(Protocol):
+    """Gives completions one by one."""
 
-    rows_read: int
-    malformed: list[MalformedLine]
-    """The first malformed lines."""
-    malformed_lines: int
-    """Number of all malformed lines."""
-    unknown_tasks: int
-    """Number of those that are rows of a task that the benchmark lacks."""
     poll_s: float
     """Longest pause after a None before the next completion is asked for."""
 
@@ -53,12 +46,28 @@ class Source(Protocol):
         """Yield the problems whose completions are to come, in their order, as far as that is known."""
         ...
 
-    def count_rows(self, at_most: int) -> int:
-        """Return about how many rows there will be, or ``at_most`` where there are more."""
-        ...
-
     def completions(self) -> Iterator[Completion | None]:
         """Yield each completion, in the order of the rows, and None whenever the next is not there yet."""
+        ...
+
+    def progress(self) -> GenerationProgress | None:
+        """Return how far the generation is; None where nothing is generated."""
+        ...
+
+
+class Source(CompletionSource, Protocol):
+    """A source that comes to an end, and gives all completions once more as rows when they are judged."""
+
+    rows_read: int
+    malformed: list[MalformedLine]
+    """The first malformed lines."""
+    malformed_lines: int
+    """Number of all malformed lines."""
+    unknown_tasks: int
+    """Number of those that are rows of a task that the benchmark lacks."""
+
+    def count_rows(self, at_most: int) -> int:
+        """Return about how many rows there will be, or ``at_most`` where there are more."""
         ...
 
     def missing(self) -> Mapping[str, int]:
@@ -67,10 +76,6 @@ class Source(Protocol):
 
     def raw_rows(self, find_task: FindTask) -> Iterable[RawRow | MalformedLine]:
         """Yield the rows again, as they were written."""
-        ...
-
-    def progress(self) -> GenerationProgress | None:
-        """Return how far the generation is; None where nothing is generated."""
         ...
 
     def close(self) -> None:

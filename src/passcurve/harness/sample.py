@@ -4,7 +4,7 @@ All of this shares a process with the sample, so nothing trusts it: a reply is d
 changes this code affects only itself.
 
 Frames out: {'loaded': True} or {'raised': ...} once; then for each call one of {'value': ...}, {'raised': ...},
-{'unsendable': ...}, after any number of {'callback': ...}.
+{'unsendable': ...} or {'large': ...}, after any number of {'callback': ...}.  The last frame is empty.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import msgspec
 from passcurve.judging.attempts import Retry, first_attempt, next_attempt
 from passcurve.judging.case_trials import Calibration, CaseTrials, plan_cases
 from passcurve.judging.code_trials import NO_REFERENCE, PLANS, CodeTrials, RequestedMode, describe_names
-from passcurve.judging.plan import CheckPlan, Fault, make_job, make_tests_job, only_shared, reference_program
+from passcurve.judging.plan import CheckPlan, make_job, make_tests_job, only_shared, reference_program
 from passcurve.judging.plan_cache import PlanCache
 from passcurve.judging.script_trials import ScriptTrials, script_plans
 from passcurve.judging.static_tests import NO_TESTS, find_fault, find_undefined_names, never_calls, uses_own_objects
@@ -61,7 +61,7 @@ class Calibrations:
         if isinstance(problem.check, ProgramCases):
             return self._begin_programs(problem, problem.check)
         if isinstance(problem.check, Expression) and self._mode == "shared":
-            return self._begin_with(problem, "tests", "an answer is compared apart from it: --verdict auto judges it")
+            return self._conclude_faulty(problem, "an answer is compared apart from it: --verdict auto judges it")
         program = reference_program(problem)
         if isinstance(problem.check, Cases):
             return self._begin_cases(problem, problem.check, program)
@@ -78,7 +78,7 @@ class Calibrations:
         if names and self._mode == "referee":
             fault = f"{describe_names(names)}: --verdict auto judges it in shared mode"
         if fault:
-            return self._begin_with(problem, "tests", fault)
+            return self._conclude_faulty(problem, fault)
         self._try_next(CodeTrials(problem, "shared" if shared else self._mode, program, names))
         return None
 
@@ -93,7 +93,7 @@ class Calibrations:
         if not fault and self._mode == "referee":
             fault = "its tests are a module of unittest: --verdict auto judges it in shared mode"
         if fault:
-            return self._begin_with(problem, "tests", fault)
+            return self._conclude_faulty(problem, fault)
         self._try_next(
             CodeTrials(
                 problem, "shared", reference_program(problem), missing_package=self._find_missing_package(problem)
@@ -105,8 +105,8 @@ class Calibrations:
         """Start on a problem whose tests are in the language of the program: one source with it, or data."""
         plans = script_plans(check, self._mode)
         if not plans:
-            return self._begin_with(
-                problem, "tests", "its tests are one program with the sample: --verdict auto judges it in shared mode"
+            return self._conclude_faulty(
+                problem, "its tests are one program with the sample: --verdict auto judges it in shared mode"
             )
         program = reference_program(problem)
         if program is None:
@@ -124,20 +124,21 @@ class Calibrations:
             self._try_next(CaseTrials(problem, check, program))
             return None
         if not sum(suite.count for suite in check.suites):
-            return self._begin_with(problem, "tests", NO_TESTS)
+            return self._conclude_faulty(problem, NO_TESTS)
         if not check.expected:
-            return self._begin_with(problem, "tests", "nothing is expected, and no reference solution computes it")
+            return self._conclude_faulty(problem, "nothing is expected, and no reference solution computes it")
         plan = msgspec.structs.replace(plan_cases(check), note=NO_REFERENCE)
         return Calibration(problem=problem, plan=plan, verdict=None)
 
     def _begin_programs(self, problem: Problem, check: ProgramCases) -> Calibration:
         """Start on a problem for programs in another language, which no reference solution of ours is in."""
         if not check.cases.expected:
-            return self._begin_with(problem, "tests", "nothing is expected, and no reference solution computes it")
+            return self._conclude_faulty(problem, "nothing is expected, and no reference solution computes it")
         return Calibration(problem=problem, plan=CheckPlan(note=NO_REFERENCE), verdict=None)
 
-    def _begin_with(self, problem: Problem, fault: Fault | None, note: str) -> Calibration:
-        plan = CheckPlan(mode=PLANS[self._mode][0].mode, fault=fault, note=note)
+    def _conclude_faulty(self, problem: Problem, note: str) -> Calibration:
+        """Return the calibration of a problem whose tests cannot judge a program."""
+        plan = CheckPlan(mode=PLANS[self._mode][0].mode, fault="tests", note=note)
         return Calibration(problem=problem, plan=plan, verdict=None)
 
     def owns(self, outcome: Outcome) -> bool:

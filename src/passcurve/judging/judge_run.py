@@ -12,7 +12,7 @@ import msgspec
 
 from passcurve.extract import DEFAULT as DEFAULT_POLICY
 from passcurve.extract import extract
-from passcurve.generation.sources import END, Source
+from passcurve.generation.sources import END, CompletionSource
 from passcurve.interruption import defer_interrupts
 from passcurve.judging.attempts import first_attempt, is_long, needs_whole_results, next_attempt
 from passcurve.judging.calibration import Calibrations
@@ -96,7 +96,7 @@ class Collector(Protocol):
 
 
 class _Owners:
-    """Those who wait for jobs.  Apart from the run, which its scheduler would hold else, and it its scheduler."""
+    """Those who wait for jobs.  The scheduler holds this and not the run, which holds the scheduler."""
 
     def __init__(
         self, running: dict[int, tuple[PendingProgram, Job]], pending: PendingPrograms, collector: Collector
@@ -129,7 +129,7 @@ class JudgeRun:
         self,
         request: Request,
         problems: tuple[Problem, ...],
-        source: Source,
+        source: CompletionSource,
         store: VerdictStore,
         pool: Pool,
         watch: Callable[[Progress], None],

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from hashlib import blake2b
 
@@ -29,7 +29,7 @@ from passcurve.judging.request import Progress, Request
 from passcurve.judging.scripts import needs_commands, with_toolchains
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.startup import start_sandbox
-from passcurve.store.samples import MalformedLine, RawRow, size_error
+from passcurve.store.samples import size_error
 from passcurve.store.tally import Tally
 from passcurve.types import Completion, GenerationProgress, Problem, SampleKey, Verdict
 
@@ -45,9 +45,6 @@ class QueueSource:
     poll_s = 0.1
 
     def __init__(self) -> None:
-        self.rows_read = 0
-        self.malformed: list[MalformedLine] = []
-        self.malformed_lines = self.unknown_tasks = 0
         self._queue: FairQueue[Completion] = FairQueue()
         self._lock = threading.Lock()
         self.is_closed = False
@@ -67,10 +64,6 @@ class QueueSource:
         """Yield nothing: nobody knows what comes."""
         return iter(())
 
-    def count_rows(self, at_most: int) -> int:
-        """Return ``at_most``: there is no end."""
-        return at_most
-
     def completions(self) -> Iterator[Completion | None]:
         """Yield each sample, and None while there is none."""
         while True:
@@ -81,14 +74,6 @@ class QueueSource:
             if completion is None and is_closed:
                 return
             yield completion
-
-    def missing(self) -> Mapping[str, int]:
-        """Return nothing: none was promised."""
-        return {}
-
-    def raw_rows(self, _: object) -> Iterable[RawRow | MalformedLine]:
-        """Yield nothing: no results file is written."""
-        return ()
 
     def progress(self) -> GenerationProgress | None:
         """Return None: nothing is generated."""
@@ -138,8 +123,6 @@ _ALL = SampleKey(problem_id="", sample_index=0)
 
 class FutureCollector:
     """Hands each verdict to the future of its row."""
-
-    resumed = 0
 
     def __init__(self, cache: VerdictCache) -> None:
         self.tally = Tally()

@@ -1,4 +1,4 @@
-"""The job that checks a Python program in the HumanEval form, in referee mode or in shared mode."""
+"""Plans and jobs: how the programs of a problem are checked, and what is run for one of them."""
 
 from __future__ import annotations
 

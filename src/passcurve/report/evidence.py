@@ -58,7 +58,6 @@ class Group(msgspec.Struct, kw_only=True, omit_defaults=True):
     program: str | None = None
     reply: str | None = None
     """The text of the model, where the program is not that text."""
-    reasoning: str = ""
     missing: str = ""
     """Why there is no program to show."""
 
@@ -84,4 +83,3 @@ class Evidence(msgspec.Struct, kw_only=True):
     """The problems of the benchmark by id; empty where it is not on this machine."""
     missing: str = ""
     """Why texts are missing."""
-    finish_reasons: dict[str, int] = {}

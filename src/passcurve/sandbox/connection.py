@@ -62,12 +62,6 @@ class Connection:
             if data:
                 self.send(data)
 
-    def drop_rest(self) -> None:
-        """Forget what the socket did not take before."""
-        if self._unsent:
-            self._unsent = b""
-            self.send_rest()
-
     def read(self) -> bytes | None:
         """Return what has come; None if nothing has, no bytes if the other end is closed."""
         if self._socket is None:

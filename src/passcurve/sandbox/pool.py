@@ -68,8 +68,12 @@ class Pool:
             for i in range(workers)
         ]
         """By slot."""
-        for worker in self.workers:
-            worker.start_zygotes()
+        try:
+            for worker in self.workers:
+                worker.start_zygotes()
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> Self:
         return self

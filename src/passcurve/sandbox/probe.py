@@ -46,7 +46,7 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reuse(self) -> Reuse:
-        """True if processes are rewound after each sample, or replaced."""
+        """Return what becomes of a process after each sample: it is rewound, or replaced."""
         return self.jail.reuse
 
 

@@ -17,7 +17,6 @@ class AnswerCache:
         self._most_bytes, self._kept_s = most_bytes, kept_s
         self._answers: OrderedDict[bytes, tuple[float, bytes]] = OrderedDict()
         self._bytes = 0
-        self.hits = 0
 
     def find(self, key: bytes) -> bytes | None:
         """Return the answer to an equal request; None where there is none, or it is too old."""
@@ -27,7 +26,6 @@ class AnswerCache:
         if time.monotonic() > entry[0]:
             self._drop(key)
             return None
-        self.hits += 1
         return entry[1]
 
     def add(self, key: bytes, answer: bytes) -> None:

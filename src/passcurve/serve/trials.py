@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 
 from passcurve.serve.connections import MAX_CONNECTIONS
 
-_START_S = 60.0
 _ANSWER_S = 60.0
 _END_S = 30.0
 _RIGHT = "    return -(-eggs // size)\n"

@@ -42,6 +42,15 @@ def explain_partial_runs(samples: Path) -> str:
     return f"{str(samples)!r} has only runs of some problems; name one: {', '.join(map(str, runs))}" if runs else ""
 
 
+def samples_of(samples: str, run: Path) -> Path:
+    """Return the file of the samples of a run, which its header names: where it was, or beside it if both have moved.
+
+    The file need not exist; it is then the one that the header names.
+    """
+    named, beside = Path(samples), run.with_name(run.name.removesuffix(SUFFIX))
+    return beside if not named.is_file() and beside.is_file() else named
+
+
 def find_run_dir(path: Path) -> Path:
     """Return the run directory that a path names: that folder, or the one beside the file of samples.
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from passcurve.errors import DataError
+from passcurve.store.locate import samples_of
 
 _CHUNK_BYTES = 1 << 20
 
@@ -77,8 +78,7 @@ def require_unchanged(samples: Path, run: Path, judged: SamplesFile | None) -> N
     """
     if judged is None:
         return
-    beside = run.with_name(run.name.removesuffix(".passcurve"))
-    path = samples if samples.is_file() else beside
+    path = samples_of(str(samples), run)
     if path.is_file() and has_changed(path, judged):
         raise DataError(
             f"{str(path)!r} has changed since it was judged: judge it again; show, compare, plan, match, report "

@@ -23,9 +23,9 @@ SCORED: tuple[Status, ...] = STATUSES[:-1]
 
 
 DEFAULT_TIMEOUT_S = 3.0
+"""Default time limit of a sample, in seconds."""
 LEAST_TIMEOUT_S, MOST_TIMEOUT_S = 0.01, 86_400.0
 """The shortest limit that the clock can keep, and a day."""
-"""Default time limit of a sample, in seconds."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):

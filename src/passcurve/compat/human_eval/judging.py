@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from passcurve import config
 from passcurve.compat.human_eval.data import Row, stream_jsonl
 from passcurve.errors import Interrupted, PasscurveError, UsageError
-from passcurve.types import Benchmark, Limits
+from passcurve.types import LEAST_TIMEOUT_S, Benchmark, Limits
 
 if TYPE_CHECKING:
     from passcurve.judging.run import Progress, Result
 
 SAMPLES = "samples.jsonl"
-
-_MIN_TIMEOUT_S = 0.01
 
 
 class JudgedRows(NamedTuple):
@@ -40,11 +38,11 @@ def judge(
 
     Raises UsageError for a wrong limit, PasscurveError when a row could not be judged.
     """
-    # The pipeline loads slowly: a script that only reads and writes files must not wait for it.
+    # The judging loads slowly: a script that only reads and writes files must not wait for it.
     from passcurve.judging import run
 
-    if not (_MIN_TIMEOUT_S <= timeout < math.inf):
-        raise UsageError(f"timeout must be at least {_MIN_TIMEOUT_S} seconds and finite, got {timeout}")
+    if not (LEAST_TIMEOUT_S <= timeout < math.inf):
+        raise UsageError(f"timeout must be at least {LEAST_TIMEOUT_S} seconds and finite, got {timeout}")
     if n_workers < 1:
         raise UsageError(f"n_workers must be a positive integer, got {n_workers}")
     workers, memory_bytes, _ = config.fit_to_machine(n_workers, None)

@@ -144,7 +144,7 @@ def _group(group: Group, chosen: set[int], highlighter: _Highlighter, problem: P
     fields: dict[str, Any] = {
         name: _cut(value) if isinstance(value, str) else value
         for name, value in msgspec.to_builtins(group).items()
-        if name not in ("program", "reply", "reasoning")
+        if name not in ("program", "reply")
     }
     if id(group) not in chosen:
         return fields | {"left_out": group.program is not None}
