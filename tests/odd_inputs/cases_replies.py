@@ -170,7 +170,7 @@ VERDICTS = [
         ("plan", "s.jsonl", "-k", "10"),
         2,
         refused=True,
-        says=("has 1 samples of 'Own/0': pass@10 needs 10",),
+        says=("has 1 sample of 'Own/0': pass@10 needs 10",),
         before=(JUDGE,),
     ),
     Case(

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from passcurve.stats import beta_binomial_fit, dataset_interval, exact_pass_at_k, paired_difference
 from passcurve.stats.fresh_samples import total_noise
@@ -129,3 +130,32 @@ def test_the_noise_is_never_below_that_of_the_model() -> None:
     model = float(sampling_variance(10, c, 8, method="beta-binomial").variance.sum())
     total = total_noise(row, 8, 0.95).below - largest_variance(10, 8)
     assert model <= total <= 1.15 * model
+
+
+@pytest.mark.parametrize(("m", "n"), [(20, 200), (164, 200), (2, 100), (164, 10)])
+def test_each_failure_lowers_the_lower_limit(m: int, n: int) -> None:
+    """Near saturation a limit moves on with each sample that differs, and the mirror image of the data has its own."""
+    limits = []
+    for failures in range(8):
+        passed = np.full(m, n)
+        np.subtract.at(passed, np.arange(failures) % m, 1)
+        interval = dataset_interval(n, passed, 1, "these_problems")
+        mirrored = dataset_interval(n, n - passed, 1, "these_problems")
+        assert (1 - interval.low, 1 - interval.high) == pytest.approx((mirrored.high, mirrored.low), abs=1e-9)
+        limits.append(interval.low)
+    assert sorted(limits, reverse=True) == limits
+    assert limits[0] - limits[1] < 4 / (m * n)
+
+
+@pytest.mark.parametrize("chances", [(0.999, 0.98), (1.0, 0.9), (0.97, 0.97), (0.99, 0.995), (0.9, 0.999), (0.02, 1.0)])
+def test_almost_saturated_limits_cover(chances: tuple[float, float]) -> None:
+    """Over all outcomes of two problems with 30 samples each the interval holds the truth 95 times of 100 or more."""
+    n, truth = 30, sum(chances) / 2
+    laws = [stats.binom(n, chance).pmf(np.arange(n + 1)) for chance in chances]
+    covered = 0.0
+    for one, other in itertools.product(range(n + 1), repeat=2):
+        weight = laws[0][one] * laws[1][other]
+        if weight > 1e-6:
+            interval = dataset_interval(n, [one, other], 1, "these_problems")
+            covered += weight * (interval.low <= truth <= interval.high)
+    assert covered >= 0.95 - 1e-3

@@ -33,6 +33,8 @@ class TotalNoise(NamedTuple):
     """For the limit below the sum; NaN where there is no model."""
     above: float
     """For the limit above it, which passes that no sample shows would raise."""
+    seen: float
+    """The part of both that the model says."""
     reason: str
     """Reason for NaN; else empty."""
 
@@ -50,12 +52,12 @@ def total_noise(row: Row, k: int, level: float) -> TotalNoise:
     above = _unseen_variance(int((row.c == 0).sum()), k / least, largest, level)
     below = _unseen_variance(int((row.c == row.n).sum()) if k == 1 else 0, 1.0 / least, largest, level)
     if is_saturated(row) and row.n.max() > 1:
-        return TotalNoise(below, above, "")
+        return TotalNoise(below, above, 0.0, "")
     fitted = sampling_variance(row.n, row.c, k, method="beta-binomial")
     if fitted.method == "none":
-        return TotalNoise(math.nan, math.nan, fitted.reason)
+        return TotalNoise(math.nan, math.nan, math.nan, fitted.reason)
     variance = max(math.fsum(fitted.variance), mixture_variance(row, k))
-    return TotalNoise(variance + below, variance + above, "")
+    return TotalNoise(variance + below, variance + above, variance, "")
 
 
 def _unseen_variance(problems: int, step: float, largest: float, level: float) -> float:
@@ -103,7 +105,22 @@ def fresh_sample_limits(row: Row, k: int, method: Method, level: float) -> Bound
     smooth = math.fsum(beta_posterior_pass_at_k(row.n, row.c, k, fit.a, fit.b).mean) / m
     variances = np.array([total.below, total.above]) / m**2
     low, high = effective_limits(np.full(2, mean), np.full(2, smooth), variances, m, level)
-    return Bounds(float(low[0]), float(high[1]))
+    pooled = _pooled_limits(row, k, total, level)
+    return Bounds(max(float(low[0]), pooled.low), min(float(high[1]), pooled.high))
+
+
+def _pooled_limits(row: Row, k: int, total: TotalNoise, level: float) -> Bounds[float]:
+    """Return limits for almost saturated data with k = 1 and equal n; 0 and 1 where they do not apply.
+
+    They are exact for the sum of all samples, as if these had one chance: with chances that differ the sum strays no
+    further (Hoeffding 1956, Ann. Math. Statist. 27:713).  They stand in where what is added for problems whose samples
+    all agree would say more than the samples that do not.
+    """
+    if k > 1 or row.n.min() != row.n.max():
+        return Bounds(0.0, 1.0)
+    limits = clopper_pearson(int(row.c.sum()), int(row.n.sum()), level)
+    low, high = (float(end) for end in limits)
+    return Bounds(low if total.below > 2.0 * total.seen else 0.0, high if total.above > 2.0 * total.seen else 1.0)
 
 
 def effective_limits(

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from passcurve.bench.formats.json_text import read_json_text
-from passcurve.errors import DataError, nearest
+from passcurve.errors import DataError, UsageError, nearest
 from passcurve.machine import total_memory_bytes
 from passcurve.store.foreign.parquet import read_parquet
 from passcurve.types import Problem
@@ -169,7 +169,10 @@ def unpack(data: bytes, source: str) -> bytes:
 def parse_rows(text: bytes, source: str) -> Iterator[Row]:
     """Yield the rows of an unpacked file; raise DataError, with the place, for what is none."""
     if text.startswith(PARQUET):
-        text = b"\n".join(read_parquet(Path(source), text))
+        try:
+            text = b"\n".join(read_parquet(Path(source), text))
+        except UsageError as error:
+            raise DataError(str(error)) from None
     if what := describe_file(text[:_HEAD_BYTES]):
         raise DataError(f"{source!r} is {what}")
     text = text.removeprefix(_BOM)
