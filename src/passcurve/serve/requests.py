@@ -22,23 +22,18 @@ class RequestError(Exception):
         self.status = status
 
 
-class _Batch(msgspec.Struct, forbid_unknown_fields=True):
+class Batch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A batch to judge."""
+
     samples: list[dict[str, Any]]
     stream: bool = False
     """Answer in lines of JSON, each as soon as it is known."""
 
 
-class Batch(msgspec.Struct, frozen=True):
-    """A batch to judge."""
-
-    samples: list[dict[str, Any]]
-    stream: bool
-
-
 def read_batch(body: bytes, judge: Judge) -> Batch:
     """Return the batch of a body; raise RequestError with 400, 413 or 422 for what is none."""
     try:
-        batch: _Batch = decode(body, _Batch)
+        batch: Batch = decode(body, Batch)
     except BodyError as error:
         raise RequestError(400, f"the body must be a JSON object with samples: {error}") from None
     if len(batch.samples) > MAX_ROWS:
@@ -47,7 +42,7 @@ def read_batch(body: bytes, judge: Judge) -> Batch:
         judge.check(batch.samples)
     except DataError as error:
         raise RequestError(422, str(error)) from None
-    return Batch(batch.samples, batch.stream)
+    return batch
 
 
 def answer(judgement: Judgement, row: dict[str, Any]) -> dict[str, Any]:

@@ -53,6 +53,8 @@ class Question(NamedTuple):
     rows: Rows
     answer: Callable[[list[Judgement]], Any]
     """Raises RequestError with 503 where it cannot say that nobody knows."""
+    streams: bool = False
+    """Whether each row is answered as soon as it is known, in a line of its own."""
 
 
 Read = Callable[[bytes, tuple[str, ...]], Question]

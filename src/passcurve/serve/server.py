@@ -6,7 +6,8 @@ import asyncio
 import hmac
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -18,9 +19,9 @@ from passcurve.serve.admission import Admission, find_misdirection, is_loopback,
 from passcurve.serve.answer_cache import AnswerCache, digest
 from passcurve.serve.bodies import encode
 from passcurve.serve.connections import Connections, make_server, open_listener, run_server
-from passcurve.serve.requests import MAX_BODY_BYTES, Batch, RequestError, answer, read_batch
+from passcurve.serve.requests import MAX_BODY_BYTES, RequestError, answer, read_batch
 from passcurve.serve.revival import Revival
-from passcurve.serve.rewards import CONTRACTS, Question, Read
+from passcurve.serve.rewards import CONTRACTS, Question, Read, Rows
 from passcurve.serve.run_code import answer_of, make_job, read_request
 from passcurve.serve.web import Web, import_web
 from passcurve.types import Limits
@@ -124,18 +125,33 @@ class _Handlers:
 
     async def judge_batch(self, request: Any) -> Any:
         """Judge the samples of a request."""
+        return await self._answer(request, _read_batch)
+
+    def reward_by(self, read: Read) -> Callable[[Any], Awaitable[Any]]:
+        """Return what answers the requests of a caller."""
+
+        async def reward(request: Any) -> Any:
+            return await self._answer(request, partial(_read_rows, read))
+
+        return reward
+
+    async def _answer(self, request: Any, read: Callable[[bytes, AsyncJudge], Question]) -> Any:
+        """Answer a request to judge rows; ``read`` returns what its body asks for."""
         judge, web, begun = self._judge, self._web, time.monotonic()
         client = request.client.host
         try:
-            batch = await asyncio.to_thread(read_batch, await _body_of(request), judge)
-            if judge.waiting + len(batch.samples) > self._options.queue:
+            question = await asyncio.to_thread(read, await _body_of(request), judge)
+            if judge.waiting + len(question.rows) > self._options.queue:
                 return self._refuse(503, "the queue is full")
-            if batch.stream:
-                lines = _lines(judge, batch, client, self._metrics)
+            if question.streams:
+                lines = _lines(judge, question.rows, client, self._metrics)
                 return web.streaming_response(lines, media_type="application/x-ndjson")
-            judgements = await judge.judge(batch.samples, client=client)
+            judgements = await judge.judge(question.rows, client=client)
+            answered = question.answer(judgements)
         except RequestError as error:
             return self._refuse(error.status, str(error))
+        except DataError as error:
+            return self._refuse(422, str(error))
         except (TimeoutError, web.client_gone):
             return self._refuse(408, "the body did not come in time")
         except PasscurveError:
@@ -143,32 +159,7 @@ class _Handlers:
             return self._refuse(503, "the judging failed")
         self._metrics.statuses.update(judgement.status for judgement in judgements)
         self._count(begun)
-        return web.response(encode({"results": _answers(judgements, batch)}), media_type="application/json")
-
-    def reward_by(self, read: Read) -> Any:
-        """Return what answers the requests of a caller."""
-
-        async def reward(request: Any) -> Any:
-            judge, web, begun = self._judge, self._web, time.monotonic()
-            try:
-                question = await asyncio.to_thread(_read_rows, read, await _body_of(request), judge)
-                if judge.waiting + len(question.rows) > self._options.queue:
-                    return self._refuse(503, "the queue is full")
-                judgements = await judge.judge(question.rows, client=request.client.host)
-                answered = question.answer(judgements)
-            except RequestError as error:
-                return self._refuse(error.status, str(error))
-            except DataError as error:
-                return self._refuse(422, str(error))
-            except (TimeoutError, web.client_gone):
-                return self._refuse(408, "the body did not come in time")
-            except PasscurveError:
-                return self._refuse(503, "the judging failed")
-            self._metrics.statuses.update(judgement.status for judgement in judgements)
-            self._count(begun)
-            return web.response(encode(answered), media_type="application/json")
-
-        return reward
+        return web.response(encode(answered), media_type="application/json")
 
     async def list_problems(self, _: Any) -> Any:
         """Return the ids of the problems."""
@@ -262,15 +253,21 @@ def _read_rows(read: Read, body: bytes, judge: AsyncJudge) -> Question:
     return question
 
 
-def _answers(judgements: list[Judgement], batch: Batch) -> list[dict[str, Any]]:
-    return [answer(judgement, batch.samples[judgement.index]) for judgement in judgements]
+def _read_batch(body: bytes, judge: AsyncJudge) -> Question:
+    """Return what the body of a batch asks for; raise RequestError where that cannot be judged."""
+    batch = read_batch(body, judge)
+
+    def answers(judgements: list[Judgement]) -> dict[str, list[dict[str, Any]]]:
+        return {"results": [answer(judgement, batch.samples[judgement.index]) for judgement in judgements]}
+
+    return Question(batch.samples, answers, streams=batch.stream)
 
 
-async def _lines(judge: AsyncJudge, batch: Batch, client: str, metrics: Metrics) -> AsyncIterator[bytes]:
+async def _lines(judge: AsyncJudge, rows: Rows, client: str, metrics: Metrics) -> AsyncIterator[bytes]:
     """Yield an answer for each row, as soon as it is known."""
-    async for judgement in judge.judge_each(batch.samples, client=client):
+    async for judgement in judge.judge_each(rows, client=client):
         metrics.statuses[judgement.status] += 1
-        yield encode(answer(judgement, batch.samples[judgement.index])) + b"\n"
+        yield encode(answer(judgement, rows[judgement.index])) + b"\n"
     metrics.requests[200] += 1
 
 
