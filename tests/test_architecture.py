@@ -37,9 +37,9 @@ LONG_FUNCTIONS: dict[str, str] = {
 
 LARGE_CLASSES: dict[str, str] = {
     "api/options.py:JudgingOptions": "one field for each option of judging",
-    "analysis/autopsy.py:Autopsy": "the object that `autopsy --json` prints",
-    "analysis/compare.py:Difference": "an object that `compare --json` prints",
-    "analysis/match.py:MatchedRun": "an object that `match --json` prints",
+    "report/records.py:Autopsy": "the object that `autopsy --json` prints",
+    "report/records.py:Difference": "an object that `compare --json` prints",
+    "report/records.py:MatchedRun": "an object that `match --json` prints",
     "generation/setup.py:ModelSettings": "one field for each option of a model",
     "judging/request.py:Request": "one field for each option of judging",
     "judging/request.py:Result": "everything that the report of a run shows",

@@ -15,11 +15,8 @@ import msgspec
 
 from passcurve.analysis.flips import (
     NO_PROGRAM,
-    Flip,
     Flips,
     Judged,
-    MissingImports,
-    Pattern,
     SampleTable,
     count_uniform_problems,
     find_missing_imports,
@@ -30,63 +27,12 @@ from passcurve.bench.choose import choose_problems
 from passcurve.diagnosis import Diagnosis, InputReport, Scope, diagnose, withhold
 from passcurve.extract import NO_PRELUDE, split_policy
 from passcurve.judging import run as judging
+from passcurve.report.records import Autopsy, Ruling
 from passcurve.sandbox.toolchain import OPTIONAL, find_toolchain
 from passcurve.signature import signature
 from passcurve.store.run_counts import check_samples
 from passcurve.store.rundir import RunDir
 from passcurve.types import Counts, Estimate, Header, Problem
-
-
-class Ruling(msgspec.Struct, frozen=True, kw_only=True):
-    """The score of one variant."""
-
-    policy: str
-    """The name of the variant: the policy, with the profile where several are compared."""
-    estimates: tuple[Estimate, ...]
-    passed: int
-    no_code: int
-    """Samples without a program."""
-    rescued: int
-    """Samples that pass here but not in the first variant."""
-    spoiled: int
-    """Samples that pass in the first variant but not here."""
-    extract: str
-    """The policy without its prelude."""
-    prelude: str
-    """The import prelude, or ``none``."""
-    profile: str
-    """The harness whose rules judged its programs."""
-
-
-class Autopsy(msgspec.Struct, frozen=True, kw_only=True):
-    """The same texts under several policies."""
-
-    benchmark: str
-    problems: int
-    attempted: int
-    samples: int
-    malformed: int
-    rulings: tuple[Ruling, ...]
-    flips: tuple[Flip, ...]
-    """The problems on which two policies differ, in the order of the benchmark."""
-    patterns: tuple[Pattern, ...]
-    """The samples on which two policies differ, by how they fail; the commonest first."""
-    missing_imports: MissingImports | None
-    """Samples that a prelude might rescue, where none was tried."""
-    passed_anywhere: int
-    """Samples that pass under at least one policy; these are right up to formatting."""
-    up_to_formatting: tuple[Estimate, ...]
-    """pass@k with the best policy for each sample; no single policy reaches it."""
-    owed: int
-    """Number of programs without a verdict."""
-    programs: int
-    """Number of distinct programs that were judged."""
-    diagnosis: Diagnosis
-    """Excluded problems, which no score counts."""
-    signature: str
-    """The signature of the judging, with all policies; empty when there was no program to judge."""
-    folder: str
-    exit_code: int
 
 
 def run_autopsy(

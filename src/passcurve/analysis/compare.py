@@ -21,6 +21,7 @@ from passcurve.analysis.common_problems import (
     unique_names,
 )
 from passcurve.errors import DataError, UsageError
+from passcurve.report.records import ComparedRuns, Decider, Difference, Pair, RunFinding
 from passcurve.signature import signature
 from passcurve.store.run_counts import RunCounts, read_counts
 from passcurve.store.tally import select_counts
@@ -32,88 +33,8 @@ if TYPE_CHECKING:
 _MAX_DECIDERS = 20
 
 
-class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """The difference of A and B in pass@k."""
-
-    k: int
-    a: float
-    b: float
-    difference: float
-    new_problems: Interval | None
-    """None where there is no interval, like ``these_problems``; the warnings say why."""
-    these_problems: Interval | None
-    p: float
-    p_error: float
-    """Standard error of ``p`` from random permutations; 0 where it is exact."""
-    p_method: str
-    """``exact`` or ``Monte Carlo``."""
-    p_test: str
-    """``sign flips``; with unequal n the larger p of that and ``permutation within problems``."""
-    adjusted: float | None
-    """``p`` adjusted for all k and pairs of the comparison, by the step-down maximum; None where there is one."""
-    wins: int
-    ties: int
-    losses: int
-    between: float | None
-    """Raw variance over problems of the true differences; None without a sampling variance."""
-    within: float | None
-    """Mean variance of a problem's difference over fresh samples."""
-    minimum_detectable: float | None
-    """True difference that these runs detect at the level with power .8; None where it is unknown."""
-    warnings: tuple[str, ...]
-
-    @property
-    def is_undecided(self) -> bool:
-        """True where ``p`` and the interval for new problems, which are made in different ways, disagree about zero."""
-        interval = self.new_problems
-        return interval is not None and (interval.low <= 0 <= interval.high) != (self.p > 1 - interval.level)
-
-
-class Decider(msgspec.Struct, frozen=True, kw_only=True):
-    """A problem on which two runs differ."""
-
-    problem_id: str
-    a: Counts
-    b: Counts
-    difference: float
-    """In pass@1."""
-
-
-class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """Two runs, A and B."""
-
-    a: str
-    b: str
-    differences: tuple[Difference, ...]
-    deciders: tuple[Decider, ...]
-    """Largest difference in pass@1 first; equal ones in the order of their ids, 7 before 30."""
-    differs: tuple[str, ...]
-    """Other differences between the runs, from their signatures."""
-
-
-class RunFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """A fault of the samples of one of the runs."""
-
-    run: str
-    name: str
-    rows: int
-    text: str
-
-
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Every pair of the runs."""
-
-    runs: tuple[str, ...]
-    benchmark: str
-    """Empty where no run names one."""
-    problems: int
-    coverage: str
-    """Which part of the benchmark the runs cover; empty for all of it, or where that is not stored."""
-    pairs: tuple[Pair, ...]
-    seed: int
-    notes: tuple[str, ...]
-    findings: tuple[RunFinding, ...] = ()
-    """What was found in the samples of each run; a difference may come from that alone."""
+class Comparison(ComparedRuns, frozen=True, kw_only=True):
+    """Every pair of the runs, as ``compare`` returns them."""
 
     def __getitem__(self, name: str) -> Difference:
         """Return the difference at one k, as in ``pass@10``, between the first two runs.

@@ -13,8 +13,9 @@ import msgspec
 from passcurve.analysis.variants import Variant
 from passcurve.extract import NO_PRELUDE, extract, prelude_names
 from passcurve.extract.preludes import prelude_bindings
+from passcurve.report.records import Flip, MissingImports, Pattern, Side
 from passcurve.store.verdicts import StoredVerdicts
-from passcurve.types import Completion, Problem, Program, Status, Verdict
+from passcurve.types import Completion, Problem, Program, Verdict
 
 NO_PROGRAM = -1
 
@@ -55,57 +56,6 @@ def count_uniform_problems(problems: Sequence[int], programs: Sequence[int]) -> 
         if sizes[problem] > 1:
             several.setdefault(problem, set()).add(program)
     return len(several) if all(len(one) == 1 for one in several.values()) else 0
-
-
-class Side(msgspec.Struct, frozen=True, kw_only=True):
-    """One sample under one policy: the program and its verdict."""
-
-    policy: str
-    status: Status
-    message: str
-    steps: tuple[str, ...]
-    program: str | None
-
-
-class Flip(msgspec.Struct, frozen=True, kw_only=True):
-    """A problem whose score depends on the policy, with a sample that shows it."""
-
-    problem_id: str
-    n: int
-    passed: dict[str, int]
-    """Under each policy."""
-    sample_index: int
-    wrong: Side
-    right: Side
-    pattern: int
-    """Which of the patterns the sample belongs to."""
-
-
-class Pattern(msgspec.Struct, frozen=True, kw_only=True):
-    """Samples that flip alike: they fail in one way where they fail."""
-
-    gained: bool
-    """True where the samples fail under the first policy, False where they pass under it."""
-    failure: str
-    """How they fail under the first policy, or else under the first policy that fails them."""
-    problems: int
-    samples: int
-    names: dict[str, int]
-    """What was missing, each with its samples, where they fail with NameError or ModuleNotFoundError."""
-    policies: dict[str, int]
-    """How many of the samples pass under each policy; where ``gained`` is False, how many fail."""
-
-
-class MissingImports(msgspec.Struct, frozen=True, kw_only=True):
-    """Samples that fail since a name is not defined that a prelude would import."""
-
-    policy: str
-    """The policy under which they fail."""
-    samples: int
-    names: dict[str, int]
-    """The names, each with its samples."""
-    preludes: dict[str, int]
-    """The preludes that import such a name, each with the samples that lack one; the best first."""
 
 
 class Failure(NamedTuple):

@@ -17,80 +17,15 @@ from passcurve.analysis.common_problems import has_copies, require_score
 from passcurve.analysis.match_rows import MatchRow, MatchRows, find_source, is_run, read_file_rows, read_run_rows
 from passcurve.errors import DataError, place_error
 from passcurve.extract import extract
-from passcurve.lab.ranking import Ranking, rank_samples
+from passcurve.lab.ranking import rank_samples
 from passcurve.lab.similarity import LoadedMetrics, Metric, strip_prompt
+from passcurve.report.records import Inversion, Match, MatchedRun, MatchValues, RunFinding
 from passcurve.stats.estimate import estimate
 from passcurve.store.parts import write_atomically
 from passcurve.store.run_counts import check_samples, read_counts
-from passcurve.types import Counts, Estimate, Problem
+from passcurve.types import Counts, Problem
 
 FloatArray = NDArray[np.float64]
-
-
-class MatchValues(NamedTuple):
-    """The values of the samples of a run, in the order of their rows."""
-
-    problem: NDArray[np.int64]
-    """Number of each sample's problem, from 0."""
-    passed: NDArray[np.bool_]
-    metrics: dict[str, FloatArray]
-
-
-class MatchedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A run whose programs were compared with the references."""
-
-    run: str
-    benchmark: str
-    samples: int
-    passed: int
-    problems: int
-    whole: int
-    """Samples that do not begin with the prompt; they are compared with the whole reference."""
-    no_code: int
-    """Samples without a program; they are compared as empty text."""
-    estimates: tuple[Estimate, ...]
-    """pass@k of the same samples."""
-    pass_at_1: float | None
-    """The mean over problems of the share that passed."""
-    scores: dict[str, float | None]
-    """The mean over problems of the mean over samples, for each metric."""
-    ranked: dict[str, Ranking]
-    level: float
-    resamples: int
-    seed: int
-    signatures: dict[str, str]
-    """Signature of each metric."""
-    signature: str
-    """Signature of the verdicts; empty for a file of another harness."""
-    kept: str
-    """Path of the values of each sample; empty for a file of another harness."""
-
-
-class Inversion(msgspec.Struct, frozen=True, kw_only=True):
-    """Two runs that a metric ranks in the wrong order."""
-
-    metric: str
-    better: str
-    """The run that passes more."""
-    worse: str
-    """The run that is more similar to the references."""
-    pass_at_1: tuple[float, float]
-    """pass@1 of the better and of the worse run."""
-    score: tuple[float, float]
-    p: float
-    """p of the paired test that both have the same pass@1."""
-
-
-class Match(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a match of one or several runs."""
-
-    runs: tuple[MatchedRun, ...]
-    inverted: tuple[Inversion, ...]
-    """The inversions among all pairs of runs on the same problems."""
-    findings: tuple[compare.RunFinding, ...]
-    """What was found in the samples of each run."""
-    notes: tuple[str, ...]
-    """Which extras are missing, and which runs cannot be ranked."""
 
 
 def match(
@@ -118,7 +53,7 @@ def match(
             check_samples(source)
     tables: list[MatchRows] = []
     copies: list[bool] = []
-    faults: list[compare.RunFinding] = []
+    faults: list[RunFinding] = []
     for run, source in zip(runs, sources, strict=True):
         counts = read_counts(source, stale=True)
         require_score(counts, str(run))

@@ -20,6 +20,7 @@ from passcurve.report import methods
 from passcurve.report.comparison import p_value
 from passcurve.report.curves import run_labels
 from passcurve.report.evidence import Evidence
+from passcurve.report.records import Difference
 from passcurve.report.terminal import number
 from passcurve.stats.metrics import ScoreRequest
 from passcurve.store.locate import find_run_dir
@@ -149,7 +150,7 @@ def _comparison_record(
     return record | {"reason": "", "methods": methods.describe_comparison(made), "runs": list(names)}
 
 
-def _reading(difference: comparisons.Difference, level: float) -> str:
+def _reading(difference: Difference, level: float) -> str:
     """Return what the p-value says of a difference, after adjusting for all others where there are several."""
     p = difference.p if difference.adjusted is None else difference.adjusted
     text = p_value(p)

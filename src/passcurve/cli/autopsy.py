@@ -18,9 +18,9 @@ from passcurve.store.locate import find_run_dir, name_choice
 from passcurve.types import LEAST_TIMEOUT_S, MOST_TIMEOUT_S, Benchmark, Header, Limits
 
 if TYPE_CHECKING:
-    from passcurve.analysis.autopsy import Autopsy
     from passcurve.analysis.variants import Variant
     from passcurve.judging.run import Request
+    from passcurve.report.records import Autopsy
 
 _WIDTH = 120
 """Width of the report in columns without a terminal."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from passcurve.report import methods
-from passcurve.report.records import Comparison, Difference, Pair, RunFinding
+from passcurve.report.records import ComparedRuns, Difference, Pair, RunFinding
 from passcurve.report.terminal import number, printable
 from passcurve.types import Counts, Interval
 
@@ -43,7 +43,7 @@ def passes_of_samples(counts: Counts) -> str:
     return f"{counts.c}/{counts.n}"
 
 
-def comparison_lines(comparison: Comparison, *, verbose: bool = False) -> Iterator[str]:
+def comparison_lines(comparison: ComparedRuns, *, verbose: bool = False) -> Iterator[str]:
     """Return a comparison, a block for each pair; with ``verbose`` also variances and the sentence for a paper."""
     name = f"{comparison.benchmark}: " if comparison.benchmark else ""
     problems = f"{comparison.problems} problem{'s' * (comparison.problems != 1)}"

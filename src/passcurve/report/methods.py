@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from passcurve.diagnosis import Scope
-from passcurve.report.records import Comparison
+from passcurve.report.records import ComparedRuns
 from passcurve.types import Counts, Curve, Estimate, Header
 
 _CHEN = "Chen et al. (2021, arXiv:2107.03374)"
@@ -69,7 +69,7 @@ def describe_scores(
     return f"{text}{_describe_judging(header)}."
 
 
-def describe_comparison(comparison: Comparison) -> str:
+def describe_comparison(comparison: ComparedRuns) -> str:
     """Return the sentence for a comparison of runs."""
     differences = [difference for pair in comparison.pairs for difference in pair.differences]
     first = differences[0]
