@@ -9,7 +9,6 @@ import contextlib
 import os
 import secrets
 import stat
-import time
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from importlib import resources
@@ -18,8 +17,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 _DIGEST_BYTES = 32
-_DRAFT_S = 3600.0
-"""No file takes as long to be written."""
 
 
 def read_private(path: Path, max_bytes: int | None = None, digest: bytes | None = None) -> bytes | None:
@@ -70,6 +67,7 @@ def write_private(path: Path, content: bytes) -> bytes:
     Raises OSError where that is not possible.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # In containers the processes of each run have the same numbers.
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.{os.getpid()}.tmp")
     digest = _digest(path, content)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -84,18 +82,9 @@ def write_private(path: Path, content: bytes) -> bytes:
 
 
 def left_drafts(folder: Path) -> list[Path]:
-    """Return the drafts in a folder that nobody will finish: those of processes that are gone, and old ones."""
-    return [path for path in folder.glob(".*.tmp") if _is_left(path)]
-
-
-def _is_left(draft: Path) -> bool:
-    # In containers the processes of each run have the same numbers.
-    if not Path("/proc", draft.name.split(".")[-2]).exists():
-        return True
-    try:
-        return time.time() - draft.lstat().st_mtime > _DRAFT_S
-    except OSError:
-        return False
+    """Return the drafts in a folder that nobody will finish: those of processes that are gone."""
+    drafts = folder.glob(".*.tmp")
+    return [path for path in drafts if not Path("/proc", path.name.split(".")[-2]).exists()]
 
 
 def oldest_first(paths: Iterable[Path]) -> list[tuple[Path, os.stat_result]]:

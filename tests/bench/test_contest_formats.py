@@ -368,8 +368,9 @@ def test_the_digits_that_livecodebench_allows(shell):
 def test_parquet(tmp_path: Path):
     """A table of problems is read like its rows."""
     arrow = pytest.importorskip("pyarrow", reason="needs the extra tables")
+    parquet = pytest.importorskip("pyarrow.parquet")
 
     row = {**LCB, "contest_date": dt.datetime(2023, 8, 21, tzinfo=dt.UTC)}
-    arrow.parquet.write_table(arrow.Table.from_pylist([row]), tmp_path / "b.parquet")
+    parquet.write_table(arrow.Table.from_pylist([row]), tmp_path / "b.parquet")
     (problem,) = read_problems(tmp_path / "b.parquet")
     assert (read(LCB)[0].check, "2023-08-21") == (problem.check, problem.date)
