@@ -19,7 +19,7 @@ from passcurve.cli.command import Commands
 from passcurve.cli.options import AsJson, Language, Packages, Profile, Task
 from passcurve.cli.output import write, write_json
 from passcurve.errors import UsageError
-from passcurve.types import DEFAULT_TIMEOUT_S, LEAST_TIMEOUT_S, MOST_TIMEOUT_S, Benchmark, Limits
+from passcurve.types import DEFAULT_TIMEOUT_S, LEAST_TIMEOUT_S, MOST_TIMEOUT_S, Limits
 
 if TYPE_CHECKING:
     from passcurve.analysis.bench_check import CheckedProblem
@@ -139,16 +139,11 @@ def check(
         ways = ", ".join(f"{count} in {mode} mode" for mode, count in sorted(modes.items())) or "none judged"
         faults = f" ({', '.join(f'{count} {kind}' for kind, count in kinds.most_common())})" if faulty else ""
         write(f"{benchmark.name}: {len(checked)} problems, {ways}, {faulty} faulty{faults}")
-        limit_s = _limit_s(benchmark, slowest.problem_id, timeout)
+        problem = next(problem for problem in benchmark.problems if problem.id == slowest.problem_id)
+        limit_s = problem.limit_s(timeout)
         write(f"  slowest reference solution: {slowest.own_s:.3f} s of {limit_s:g} s ({slowest.problem_id})")
         write(f"  digest: {benchmark.digest}")
     raise typer.Exit(2 if faulty else 0)
-
-
-def _limit_s(benchmark: Benchmark, problem_id: str, timeout_s: float) -> float:
-    """Return the time limit of a problem: its own counts unless the user has set another."""
-    own = next((problem.timeout_s for problem in benchmark.problems if problem.id == problem_id), None)
-    return own if own is not None and timeout_s == DEFAULT_TIMEOUT_S else timeout_s
 
 
 def _write_notes(checked: Sequence[CheckedProblem]) -> None:

@@ -9,7 +9,7 @@ import msgspec
 from passcurve.harness.cases import pack_calls, split_results
 from passcurve.harness.packed_results import pack
 from passcurve.judging.plan import CheckPlan, Fault
-from passcurve.judging.verdict import VACUOUS
+from passcurve.judging.verdict import VACUOUS, describe_verdict
 from passcurve.judging.wrong_programs import WrongPrograms
 from passcurve.sandbox.job import Outcome
 from passcurve.types import Cases, Problem, Verdict, unpack_values
@@ -87,9 +87,7 @@ class CaseTrials:
 
     def _explain(self, verdict: Verdict) -> CheckPlan:
         if verdict.status != "void":
-            return self._faulty(
-                "reference", f"the reference solution does not pass: {verdict.status} ({verdict.message})"
-            )
+            return self._faulty("reference", f"the reference solution does not pass: {describe_verdict(verdict)}")
         note = f"the reference solution could not be judged: {verdict.message}"
         return self._faulty("reference", note) if self.records else msgspec.structs.replace(self.plan, note=note)
 

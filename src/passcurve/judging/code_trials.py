@@ -13,7 +13,7 @@ from passcurve.judging.case_trials import Calibration
 from passcurve.judging.known_calls import KnownCalls
 from passcurve.judging.plan import CheckPlan, Fault, only_shared
 from passcurve.judging.static_tests import discards_results, find_fault
-from passcurve.judging.verdict import BENCHMARK, VACUOUS
+from passcurve.judging.verdict import BENCHMARK, VACUOUS, describe_verdict
 from passcurve.judging.wrong_programs import WrongPrograms
 from passcurve.sandbox.job import KnownReport, Outcome
 from passcurve.types import Expression, Problem, Verdict
@@ -29,7 +29,6 @@ PLANS: dict[RequestedMode, tuple[CheckPlan, ...]] = {
 
 _BARE_PROMPT = "the prompt alone passes the tests: it holds the whole function, whose body must be cut out"
 NO_REFERENCE = "no reference solution to calibrate with"
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _MISSING_MODULE = re.compile(r"ModuleNotFoundError: No module named '(\w+)'$")
 """The message for a top-level module; that of a submodule has a dot in its name, or says more."""
 
@@ -210,9 +209,9 @@ class CodeTrials:
             return self._faulty(
                 "package", f"it needs {package!r}, which cannot be imported here (--packages {package})", first
             )
-        note = f"the reference solution does not pass: {_describe(first)}"
-        if last.mode != first.mode and _describe(last) != _describe(first):
-            note += f"; in shared mode {_describe(last)}"
+        note = f"the reference solution does not pass: {describe_verdict(first)}"
+        if last.mode != first.mode and describe_verdict(last) != describe_verdict(first):
+            note += f"; in shared mode {describe_verdict(last)}"
         elif self._mode == "referee":
             note += "; --verdict auto tries shared mode as well"
         return self._faulty("reference", note, first)
@@ -223,15 +222,16 @@ class CodeTrials:
         if verdict is None and self._failures:
             note = f"the reference solution could not be judged: {self._failures[0].message}"
         elif self.is_unstable:
-            note = f"the reference solution is unstable: {_describe(self._failures[0])}, and passed when judged again"
+            failure = describe_verdict(self._failures[0])
+            note = f"the reference solution is unstable: {failure}, and passed when judged again"
         elif reason := only_shared(self.problem):
             note = f"judged in shared mode: {reason}"
         elif self.plan.write_back:
             note = "what samples do to their arguments is handed back to the tests"
             note = f"{NO_REFERENCE}; {note}" if is_alone else note
         elif len(self._failures) > 1:
-            failure = self._failures[0]
-            note = f"judged in shared mode: in referee mode the reference solution does not pass: {_describe(failure)}"
+            failure = describe_verdict(self._failures[0])
+            note = f"judged in shared mode: in referee mode the reference solution does not pass: {failure}"
         elif self._undefined_names:
             note = f"{NO_REFERENCE}; judged in shared mode: {describe_names(self._undefined_names)}"
         plan = msgspec.structs.replace(self.plan, note=note, known_report=known_report)
@@ -240,10 +240,6 @@ class CodeTrials:
     def _faulty(self, fault: Fault, note: str, verdict: Verdict) -> Calibration:
         plan = CheckPlan(mode=PLANS[self._mode][0].mode, fault=fault, note=note)
         return Calibration(problem=self.problem, plan=plan, verdict=verdict)
-
-
-def _describe(verdict: Verdict) -> str:
-    return f"{verdict.status} ({' '.join(_COLOUR.sub('', verdict.message).split())})"
 
 
 def describe_names(names: tuple[str, ...]) -> str:

@@ -21,7 +21,6 @@ from passcurve.private_files import read_private
 from passcurve.sandbox.forkserver_client import REFEREE_ROLE
 from passcurve.sandbox.job import Job, KnownReport, Referee
 from passcurve.types import (
-    DEFAULT_TIMEOUT_S,
     WITH_TYPING,
     Assertions,
     Cases,
@@ -266,10 +265,8 @@ def _test_form(problem: Problem, limits: Limits, *, all_tests: bool) -> TestForm
 
 
 def limits_of(problem: Problem, plan: CheckPlan, limits: Limits, *, record: bool = False) -> Limits:
-    """Return the limits of a job: a time limit that the benchmark sets counts unless the user has set another."""
-    timeout_s, output_bytes = limits.timeout_s, limits.output_bytes
-    if problem.timeout_s is not None and timeout_s == DEFAULT_TIMEOUT_S:
-        timeout_s = problem.timeout_s
+    """Return the limits of a job."""
+    timeout_s, output_bytes = problem.limit_s(limits.timeout_s), limits.output_bytes
     if isinstance(problem.check, Cases):
         output_bytes = max(output_bytes, _REFERENCE_BYTES if record else 2 * plan.answer_bytes)
     return msgspec.structs.replace(limits, timeout_s=timeout_s, output_bytes=output_bytes)

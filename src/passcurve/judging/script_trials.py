@@ -11,6 +11,7 @@ from passcurve.bench.languages import find_language
 from passcurve.judging.case_trials import Calibration
 from passcurve.judging.plan import CheckPlan
 from passcurve.judging.script_forms import find_data_tests
+from passcurve.judging.verdict import describe_verdict
 from passcurve.sandbox.job import Outcome
 from passcurve.types import Problem, Script, Verdict
 
@@ -66,16 +67,18 @@ class ScriptTrials:
             self._failure, self._referee_failure = None, verdict
             return None
         plan = _missing_library(self.problem, verdict) or CheckPlan(
-            mode=self.plan.mode, fault="reference", note=f"the reference solution does not pass: {_describe(verdict)}"
+            mode=self.plan.mode,
+            fault="reference",
+            note=f"the reference solution does not pass: {describe_verdict(verdict)}",
         )
         return Calibration(problem=self.problem, plan=plan, verdict=verdict)
 
     def _note(self, failure: Verdict | None) -> str:
         if failure is not None and self.is_unstable:
-            return f"the reference solution is unstable: {_describe(failure)}"
+            return f"the reference solution is unstable: {describe_verdict(failure)}"
         if self._referee_failure is None:
             return ""
-        reason = f"in referee mode the reference solution does not pass: {_describe(self._referee_failure)}"
+        reason = f"in referee mode the reference solution does not pass: {describe_verdict(self._referee_failure)}"
         return f"judged in shared mode: {reason}"
 
     def _calibrate(self, verdict: Verdict, note: str) -> Calibration:
@@ -93,7 +96,3 @@ def _missing_library(problem: Problem, verdict: Verdict) -> CheckPlan | None:
         return None
     remedy = f" (apt install {' '.join(language.libraries)})" if language.libraries else ""
     return CheckPlan(mode="shared", fault="package", note=f"it needs {match[1]!r}, which is not installed here{remedy}")
-
-
-def _describe(verdict: Verdict) -> str:
-    return f"{verdict.status} ({verdict.message})"

@@ -33,6 +33,7 @@ class EndReport(msgspec.Struct, frozen=True, kw_only=True):
 
 _WHERE = re.compile(r"(?:/tmp/)+")
 _MEMORY_SHARE = 0.95
+"""A program that was killed while its processes held this share of their limit died of the limit."""
 
 
 def reach_script_status(job: Job, outcome: Outcome) -> tuple[Status, str]:

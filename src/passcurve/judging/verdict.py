@@ -23,6 +23,7 @@ VACUOUS = "the tests pass whatever the function does: they never need it"
 BENCHMARK = "benchmark: "
 """Beginning of the message of a verdict by tests that check nothing."""
 _FAILURES: dict[str, Status] = {"failed": "failed", "memory": "memory", "output": "output", "compile": "compile"}
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _MEMORY_SHARE = 0.9
 """A process that was killed from outside while it held this share of its limit died of the limit."""
@@ -208,3 +209,8 @@ def _bounded(text: str, characters: int = MESSAGE_CHARACTERS) -> str:
     """Return the beginning of a text, with the addresses of objects masked: they change from run to run."""
     text = _ADDRESS.sub(" at 0x...", text)
     return text if len(text) <= characters else text[: characters - 1] + "…"
+
+
+def describe_verdict(verdict: Verdict) -> str:
+    """Return the status of a verdict, with its message as one line without colours."""
+    return f"{verdict.status} ({' '.join(_COLOUR.sub('', verdict.message).split())})"

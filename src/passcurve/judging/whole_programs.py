@@ -19,9 +19,8 @@ _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 def make_program_steps(language: Language, program: str, compile_s: float, limits: Limits) -> tuple[Step, ...]:
     """Return the steps that compile a program, where that is done, and run it."""
-    opening = language.opening if language.opening and language.opening.strip() not in program else ""
     parts = find_writing(language.name).program
-    source = (opening + parts.without_package(program)).encode("utf-8", "surrogatepass")
+    source = language.opened(parts.without_package(program)).encode("utf-8", "surrogatepass")
     return make_steps(language, _find_build(language, parts, program), source, compile_s, limits, {})
 
 

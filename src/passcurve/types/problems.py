@@ -8,6 +8,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from passcurve.types.verdicts import DEFAULT_TIMEOUT_S
+
 _PACK_VERSION = 2
 """Version of the format of ``marshal``: every Python 3 reads it, whichever runs the samples."""
 
@@ -197,6 +199,10 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
         A gap at the end has no suffix; only a reference that fills one can be white space.
         """
         return bool(self.suffix) or bool(self.reference and not self.reference.strip())
+
+    def limit_s(self, timeout_s: float) -> float:
+        """Return the time limit: the one that the benchmark sets counts unless the user has set another."""
+        return self.timeout_s if self.timeout_s is not None and timeout_s == DEFAULT_TIMEOUT_S else timeout_s
 
     @property
     def test(self) -> str:
