@@ -20,6 +20,8 @@ from passcurve.errors import DataError, UsageError, nearest
 from passcurve.types import Limits, Metric, Prices
 
 DEFAULT_KS = (1, 10, 100)
+NO_KEY = "none"
+"""Name of no variable, for servers that want no key."""
 ALL_KS = "all"
 METRICS = ("pass@k", "pass^k", "g-pass@k", "mg-pass@k", "attempts@k", "distinct@k", "cover")
 """Metrics of stored verdicts."""
@@ -74,8 +76,20 @@ def original_environment() -> dict[str, str]:
 
 
 def api_key(variable: str) -> str:
-    """Return the key in an environment variable; empty for ``none`` and for a variable that is not set."""
-    return "" if variable == "none" else os.environ.get(variable, "").strip()
+    """Return the key in an environment variable; empty for ``none`` and for a variable that is not set.
+
+    Raises UsageError for a key that no header can hold.
+    """
+    key = "" if variable == NO_KEY else os.environ.get(variable, "").strip()
+    if not key.isascii() or not key.isprintable():
+        raise UsageError(f"the key in {variable} has characters that no header can hold; copy it again")
+    return key
+
+
+def proxy_variables() -> tuple[str, ...]:
+    """Return the names of the environment variables that choose a proxy or certificates for requests, as far as set."""
+    names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
+    return tuple(name for upper in names for name in (upper, upper.lower()) if os.environ.get(name))
 
 
 def parse_temperatures(text: str) -> tuple[float, ...]:

@@ -14,9 +14,9 @@ from passcurve.api.options import JudgingOptions, Prepared, benchmark_of, check_
 from passcurve.bench import prompts
 from passcurve.bench.choose import choose_problems
 from passcurve.config import is_count
-from passcurve.errors import ModelError, UsageError
+from passcurve.errors import DataError, ModelError, UsageError
 from passcurve.generation.engine import GenerationRequest
-from passcurve.generation.setup import DEFAULT_MAX_TOKENS, Model, ModelSettings
+from passcurve.generation.setup import DEFAULT_MAX_TOKENS, Model, ModelSettings, check_stops
 from passcurve.judging import run as judging
 from passcurve.judging.inputs import TemporaryFolder
 from passcurve.judging.request import Progress
@@ -72,7 +72,7 @@ def generate(
         n=n,
         top_p=top_p,
         max_tokens=max_tokens,
-        stop=tuple(stop),
+        stop=check_stops(stop),
         seed=seed,
         prompt=prompt,
         system=system,
@@ -134,7 +134,7 @@ def evaluate(
     requested = GenerationRequest(
         prompts=prompts.make_prompts(choose_problems(chosen, prepared.request.problems), style),
         n=n,
-        decoding=Decoding(stop=tuple(stop)),
+        decoding=Decoding(stop=check_stops(stop)),
         concurrency=concurrency or (ASYNC_CALLS if _is_async(generate) else 1),
         per_request=batch or 1,
     )
@@ -169,11 +169,17 @@ def _generate(
     folder: TemporaryFolder | None = None,
 ) -> Run:
     """Generate and judge; raise ModelError where the back end has given up."""
-    result = judging.run(prepared.request, requested, session, backend, watch or watch_nothing)
+    try:
+        result = judging.run(prepared.request, requested, session, backend, watch or watch_nothing)
+    except DataError as error:
+        if (cause := getattr(backend, "error", None)) is not None:
+            raise ModelError(str(error)) from cause
+        raise
     if result.generated is not None and result.generated.ended_by:
         stored = f"; {result.generated.stored} texts are kept in {result.run!r}" if folder is None else ""
         raise ModelError(result.generated.ended_by + stored) from getattr(backend, "error", None)
-    return notebook.of_result(result, prepared.notes, folder)
+    failures = result.generated.failures if result.generated is not None else ()
+    return notebook.of_result(result, (*prepared.notes, *failures), folder)
 
 
 def _is_async(function: object) -> bool:

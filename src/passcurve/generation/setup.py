@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,7 @@ class Model:
         """
         if not all(map(config.is_count, (chosen.n, chosen.concurrency, chosen.per_request))):
             raise UsageError("n, concurrency and per_request must be positive integers")
+        _check_decoding(chosen)
         self._chosen, self._benchmark = chosen, benchmark
         self._kind, self._words = registry.backend(chosen.model)
         self.style = _style(chosen, self._kind.server_defaults)
@@ -81,6 +83,8 @@ class Model:
     def _backend_settings(self) -> Settings:
         chosen, defaults = self._chosen, _server(self._chosen, self._kind.server_defaults)
         key_name = chosen.api_key_env or defaults.api_key_name
+        if chosen.api_key_env is not None:
+            _check_key_name(chosen.api_key_env)
         owner = chosen.model.partition(":")[0] + ":"
         return Settings(
             server=ServerSettings(
@@ -242,3 +246,40 @@ def _server(chosen: ModelSettings, defaults: ServerDefaults | None) -> ServerDef
     if defaults is None and set_options:
         raise UsageError(f"--model {chosen.model!r} calls no server; leave {' and '.join(set_options)} out")
     return defaults or ServerDefaults(base_url="", api_key_name="none")
+
+
+def check_stops(stops: object) -> tuple[str, ...]:
+    """Return stop words, of which a text alone is one; raise UsageError for what are none."""
+    words = (stops,) if isinstance(stops, str) else tuple(stops) if isinstance(stops, Iterable) else (stops,)
+    if not all(isinstance(word, str) and word for word in words):
+        raise UsageError(f"stop words are texts that are not empty, got {stops!r:.60}; leave them out for none")
+    return words
+
+
+def _check_decoding(chosen: ModelSettings) -> None:
+    """Raise UsageError for settings of sampling that no back end takes."""
+    check_stops(chosen.stop)
+    if chosen.top_p is not None and not (_is_number(chosen.top_p) and 0.0 < chosen.top_p <= 1.0):
+        raise UsageError(f"top_p={chosen.top_p!r} is no number above 0 and at most 1")
+    if chosen.max_tokens is not None and not config.is_count(chosen.max_tokens):
+        raise UsageError(f"max_tokens={chosen.max_tokens!r} is no positive integer")
+    if type(chosen.seed) is not int:
+        raise UsageError(f"seed={chosen.seed!r} is no integer")
+    if not config.is_count(chosen.max_retries, 0):
+        raise UsageError(f"max_retries={chosen.max_retries!r} is no integer of at least 0")
+    if not (_is_number(chosen.request_timeout_s) and chosen.request_timeout_s > 0):
+        raise UsageError(f"request_timeout_s={chosen.request_timeout_s!r} is no number of seconds")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _check_key_name(name: str) -> None:
+    """Raise UsageError where a user names no variable that is set; a key in its place is not repeated."""
+    if name == config.NO_KEY:
+        return
+    if not name.isidentifier() or not name.isascii():
+        raise UsageError("--api-key-env takes the name of an environment variable that holds the key, not the key")
+    if not config.api_key(name):
+        raise UsageError(f"--api-key-env {name}: this variable is not set; export it, or name none")

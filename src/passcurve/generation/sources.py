@@ -30,6 +30,8 @@ class End(enum.Enum):
 
 
 END: Final = End.END
+_MOST_REASONS = 2
+"""Number of reasons that a message repeats."""
 
 
 class CompletionSource(Protocol):
@@ -252,7 +254,10 @@ def explain_no_rows(path: Path, source: Source, task_ids: Collection[str]) -> st
     """Return why there is nothing to judge."""
     progress = source.progress()
     if progress is not None:
-        return progress.ended_by or "; ".join(progress.failures) or f"{str(path)!r} holds no sample of these problems"
+        reasons = "; ".join(progress.failures[:_MOST_REASONS])
+        if len(progress.failures) > _MOST_REASONS:
+            reasons += f"; and {len(progress.failures) - _MOST_REASONS} more problems"
+        return progress.ended_by or reasons or f"{str(path)!r} holds no sample of these problems"
     if source.malformed:
         finding = unknown_tasks_finding(source.malformed, source.unknown_tasks, task_ids)
         if finding is not None:

@@ -68,7 +68,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         own: dict[str, object] = msgspec.to_builtins(self)
         server: dict[str, object] = msgspec.to_builtins(self.server)
         del own["server"], server["api_key"]
+        server["base_url"] = public_address(self.server.base_url)
         return own | server
+
+
+def public_address(url: str) -> str:
+    """Return an address without the name and password that may stand in it."""
+    scheme, mark, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path}" if mark else url
 
 
 class Backend(Protocol):

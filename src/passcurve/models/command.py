@@ -188,7 +188,7 @@ def _decode(line: bytes) -> Any:
 
 
 def _reply(answer: dict[str, Any], key: SampleKey, seed: int, latency_s: float) -> Reply:
-    if isinstance(answer.get("error"), str):
+    if isinstance(answer.get("error"), str) and answer["error"].strip():
         raise ModelError(f"command: {one_line(answer['error'].encode('utf-8', 'replace'))}")
     is_solution = answer.get("completion") is None and "solution" in answer
     text = answer["solution"] if is_solution else answer.get("completion")

@@ -11,6 +11,7 @@ from typing import Self
 
 from passcurve.errors import ModelError, RefusedError, UsageError
 from passcurve.models.backend import SampleRequest, ServerDefaults, Settings, sample_seed
+from passcurve.models.sanitize import one_line
 from passcurve.types import Reply, SampleKey
 
 OnePrompt = Callable[[str], "str | Awaitable[str]"]
@@ -77,7 +78,7 @@ class Function:
                 result = asyncio.run_coroutine_threadsafe(_await(result), self._event_loop()).result()
         except Exception as error:
             self.error = error
-            raise ModelError(f"generate raised {type(error).__name__}: {error}") from error
+            raise ModelError(f"generate raised {type(error).__name__}: {one_line(str(error).encode())}") from error
         if not self._many:
             result = [result]
         if not isinstance(result, (list, tuple)) or len(result) != count:
@@ -85,7 +86,8 @@ class Function:
         for text in result:
             if not isinstance(text, str):
                 raise RefusedError(f"`generate` must return a text for each prompt, got {_describe(text)}")
-        return list(result)
+        # A subclass, as numpy has one, is not encoded.
+        return [str(text) for text in result]
 
     def _event_loop(self) -> asyncio.AbstractEventLoop:
         # One loop for all calls: clients that the function holds belong to the loop of their first use.

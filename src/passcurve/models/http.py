@@ -13,8 +13,9 @@ from typing import Any
 import httpx
 import msgspec
 
+from passcurve.config import NO_KEY, proxy_variables
 from passcurve.errors import ModelError, RefusedError, TooLongError, UsageError, nearest
-from passcurve.models.backend import Settings
+from passcurve.models.backend import Settings, public_address
 from passcurve.models.rate_limit import RateLimit
 from passcurve.models.retry import is_retryable, retry_delay
 from passcurve.models.sanitize import one_line
@@ -65,17 +66,19 @@ class ServerClient:
         """Take the model's name, for messages, and the headers of each request."""
         self._model, self._server = model, settings.server
         self._timeout_s = settings.request_timeout_s
-        self.root = settings.server.base_url.rstrip("/")
+        address = settings.server.base_url.rstrip("/")
+        self.root = public_address(address)
+        """The address as it may be printed and stored."""
         try:
+            self._address = httpx.URL(address)
             self._client = httpx.Client(
                 headers=dict(headers),
                 timeout=httpx.Timeout(settings.request_timeout_s, connect=_CONNECT_S),
                 limits=httpx.Limits(max_connections=settings.concurrency),
             )
-            scheme = httpx.URL(self.root).scheme
-        except (httpx.InvalidURL, UnicodeError, ValueError) as error:
-            raise UsageError(f"--base-url {self.root!r} cannot be used: {error}") from None
-        if scheme not in ("http", "https"):
+        except (httpx.InvalidURL, UnicodeError, ValueError, ImportError, OSError) as error:
+            raise UsageError(f"--base-url {self.root!r} cannot be used: {error}{_proxies()}") from None
+        if self._address.scheme not in ("http", "https"):
             raise UsageError(f"--base-url {self.root!r} must begin with http:// or https://")
         # Only for the delays between attempts; no sample depends on it.
         self._rng = random.Random(settings.seed)
@@ -120,9 +123,12 @@ class ServerClient:
         if self._closed.is_set():
             raise ModelError("the run has ended") from None
         delay = retry_delay(attempt, error.retry_after, self._rng, self._server.first_wait_s)
+        if delay is not None and not delay.seconds and attempt > 1:
+            # A server that says "at once" again and again would use up all attempts at once.
+            delay = retry_delay(attempt, None, self._rng, self._server.first_wait_s)
         if attempt > self._server.max_retries or delay is None:
             raise ModelError(
-                f"{self.root} gave no answer in {attempt} attempt{'s' if attempt > 1 else ''}: {error}"
+                f"{self.root} gave no answer in {attempt} attempt{'s' if attempt > 1 else ''}: {self._hide(str(error))}"
             ) from None
         if delay.is_from_server:
             # The server would refuse the other threads' requests too.
@@ -134,7 +140,7 @@ class ServerClient:
         deadline = time.monotonic() + self._timeout_s
         try:
             with self._client.stream(
-                "POST", self.root + request.path, content=sent, headers={"content-type": "application/json"}
+                "POST", self._url(request.path), content=sent, headers={"content-type": "application/json"}
             ) as response:
                 text = bytearray()
                 for piece in response.iter_bytes():
@@ -143,14 +149,15 @@ class ServerClient:
                         raise AttemptError(f"the answer was not complete after {self._timeout_s:g} s")
                     if len(text) > MAX_RESPONSE_BYTES:
                         raise AttemptError(f"the answer is longer than {MAX_RESPONSE_BYTES >> 20} MiB")
-        except httpx.TimeoutException:
-            raise AttemptError(f"no answer within {self._timeout_s:g} s") from None
-        except httpx.ConnectError as error:
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as error:
+            reason = str(error) or f"no connection within {_CONNECT_S:g} s"
             if not self._has_answered:
                 raise RefusedError(
-                    f"cannot reach {self.root}: {error}; is the server up, and --base-url right?"
+                    f"cannot reach {self.root}: {reason}; is the server up, and --base-url right?{_proxies()}"
                 ) from None
-            raise AttemptError(f"cannot connect: {error}") from None
+            raise AttemptError(f"cannot connect: {reason}") from None
+        except httpx.TimeoutException:
+            raise AttemptError(f"no answer within {self._timeout_s:g} s") from None
         except httpx.HTTPError as error:
             raise AttemptError(f"the connection broke: {error or type(error).__name__}") from None
         except RuntimeError:
@@ -163,7 +170,7 @@ class ServerClient:
 
     def _raise_status(self, response: httpx.Response, text: bytes, request: ApiRequest, sent: bytes) -> None:
         """Raise the error that a status stands for; return when the request should be sent with another body."""
-        status, message = response.status_code, _error_message(text)
+        status, message = response.status_code, self._hide(_error_message(text))
         reason = f"{status}: {message}" if message else str(status)
         if is_retryable(status):
             raise AttemptError(reason, response.headers.get("retry-after"))
@@ -176,21 +183,49 @@ class ServerClient:
             return
         if status in (401, 403):
             name = self._server.api_key_name
-            key = f"the key in {name}" if self._server.api_key else f"a request without a key ({name} is not set)"
+            without = "a request without a key" + (f" ({name} is not set)" if name != NO_KEY else "")
+            key = f"the key in {name}" if self._server.api_key else without
             raise RefusedError(f"{self.root} refuses {key} ({reason})")
         if status == 404:
-            raise RefusedError(f"{self.root} has no model {self._model!r}{self._model_hint()} ({reason})")
-        raise RefusedError(f"{self.root} refuses the request ({reason})")
+            names = self._list_models()
+            if self._model in names or "model" not in message.lower():
+                other = "--prompt base" if "chat" in request.path else "--prompt chat"
+                raise RefusedError(
+                    f"{self.root} has no {request.path} ({reason}); {other} asks in the other way, and --base-url ends "
+                    "with /v1 for most servers"
+                )
+            raise RefusedError(f"{self.root} has no model {self._model!r}{self._model_hint(names)} ({reason})")
+        if status in (400, 422) and self._has_answered:
+            # Others were answered: it is this prompt.
+            raise TooLongError(f"problem {request.problem_id!r}: {self.root} refuses its prompt ({reason})")
+        place = response.headers.get("location")
+        raise RefusedError(f"{self.root} refuses the request ({reason}{f', it is at {place}' if place else ''})")
 
-    def _model_hint(self) -> str:
-        """Return the models that the server lists, for a message; empty where it lists none."""
+    def _url(self, path: str) -> httpx.URL:
+        return self._address.copy_with(path=self._address.path.rstrip("/") + path, fragment=None)
+
+    def _hide(self, text: str) -> str:
+        """Return a text of the server without the key, which some repeat."""
+        return text.replace(self._server.api_key, "...") if self._server.api_key else text
+
+    def _list_models(self) -> list[str]:
+        """Return the models that the server lists."""
         try:
-            listing = self._client.get(self.root + "/models", timeout=_CONNECT_S).json()
-            names = [str(model["id"]) for model in listing["data"]]
+            listing = self._client.get(self._url("/models"), timeout=_CONNECT_S).json()
+            return [str(model["id"]) for model in listing["data"]]
         except (httpx.HTTPError, ValueError, TypeError, KeyError, RuntimeError):
-            return ""
+            return []
+
+    def _model_hint(self, names: list[str]) -> str:
+        """Return the models that the server lists, for a message; empty where it lists none."""
         listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
         return nearest(self._model, names) or (f"; it has {listed}" if names else "")
+
+
+def _proxies() -> str:
+    """Return what in the environment may keep requests from their server, for a message."""
+    names = proxy_variables()
+    return f"  (the environment sets {', '.join(names)})" if names else ""
 
 
 def _parse_body(text: bytes, request: ApiRequest) -> dict[str, Any]:
@@ -206,7 +241,9 @@ def _parse_body(text: bytes, request: ApiRequest) -> dict[str, Any]:
 
 def _is_too_long(message: str) -> bool:
     text = message.lower()
-    if "prompt is too long" in text:
+    if "prompt is too long" in text or ("max_new_tokens" in text and "must be <=" in text):
+        return True
+    if "token count" in text and "exceeds the maximum" in text:
         return True
     return "context" in text and any(word in text for word in ("length", "maximum", "window", "exceed", "too long"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import msgspec
 
@@ -18,6 +18,10 @@ MAX_STOPS = 4
 """Largest number of stop words that servers take; all are applied again on our side."""
 _UNFINISHED = frozenset({"abort", "error", "insufficient_system_resource", "network_error"})
 """Values of ``finish_reason`` with which a server says that it broke off: the text is no answer of the model."""
+
+
+_SAID = ("content", "reasoning_content", "reasoning", "tool_calls", "function_call", "refusal")
+"""Fields of a message with something that the model said."""
 
 
 class OpenAI:
@@ -90,7 +94,9 @@ class OpenAI:
         if len(indices) > 1:
             body["n"] = len(indices)
         body["seed"] = sample_seed(decoding.seed, prompt.problem_id, indices[0])
-        return body | dict(self._settings.extra_body)
+        extra = self._settings.extra_body
+        # A null there takes a field away that a server refuses.
+        return {name: value for name, value in (body | dict(extra)).items() if value is not None or name not in extra}
 
     def _send(self, request: SampleRequest, indices: list[int]) -> ApiResponse:
         prompt, decoding = request.prompt, request.decoding
@@ -112,6 +118,8 @@ class OpenAI:
         """Use the other name of the token limit where the server asks for it; return True if that changes the body."""
         if "max_completion_tokens" not in message or b'"max_tokens"' not in sent:
             return False
+        if "max_tokens" in self._settings.extra_body:
+            return False
         self._limit_name = "max_completion_tokens"
         return True
 
@@ -125,7 +133,7 @@ class OpenAI:
         replies: list[Reply] = []
         for index, choice in zip(indices, choices, strict=False):
             # The server counts tokens per request, not per sample.
-            tokens = usage if not replies else {}
+            tokens = _Tokens.parse(usage if not replies else {})
             replies.append(
                 Reply(
                     key=SampleKey(problem_id=request.prompt.problem_id, sample_index=index),
@@ -133,10 +141,10 @@ class OpenAI:
                     reasoning=choice.reasoning,
                     finish_reason=choice.finish_reason,
                     seed=seed,
-                    prompt_tokens=token_count(tokens.get("prompt_tokens")),
-                    completion_tokens=token_count(tokens.get("completion_tokens")),
-                    reasoning_tokens=token_count(nested_field(tokens, "completion_tokens_details", "reasoning_tokens")),
-                    cached_tokens=token_count(nested_field(tokens, "prompt_tokens_details", "cached_tokens")),
+                    prompt_tokens=tokens.read,
+                    completion_tokens=tokens.written,
+                    reasoning_tokens=tokens.reasoning,
+                    cached_tokens=tokens.cached,
                     latency_s=response.latency_s,
                     attempts=response.attempts,
                     choice=len(replies),
@@ -146,6 +154,33 @@ class OpenAI:
                 )
             )
         return replies
+
+
+class _Tokens(NamedTuple):
+    """The tokens of a request, as far as a server tells."""
+
+    read: int | None
+    written: int | None
+    reasoning: int | None
+    cached: int | None
+
+    @classmethod
+    def parse(cls, usage: dict[str, Any]) -> _Tokens:
+        """Return the counts of a response in one sense, whatever a server counts apart."""
+        # No prompt is empty: a server that says so has not counted.
+        read = token_count(usage.get("prompt_tokens")) or None
+        written = token_count(usage.get("completion_tokens"))
+        cached = token_count(nested_field(usage, "prompt_tokens_details", "cached_tokens"))
+        if cached is None:
+            cached = token_count(usage.get("prompt_cache_hit_tokens"))
+        if read is not None and cached is not None and cached > read:
+            read += cached
+        total = token_count(usage.get("total_tokens"))
+        if read is not None and written is not None and total is not None and not cached:
+            # Thinking may be counted in the sum alone.
+            written = max(written, total - read)
+        reasoning = token_count(nested_field(usage, "completion_tokens_details", "reasoning_tokens"))
+        return cls(read, written, reasoning, cached)
 
 
 class _Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,13 +199,22 @@ class _Choice(msgspec.Struct, frozen=True, kw_only=True):
         message = choice.get("message")
         if isinstance(message, dict):
             # The content is null where the model only reasoned or only called a tool.
-            text = message.get("content") or ""
+            text = _join_parts(message.get("content") or "")
             reasoning = message.get("reasoning_content") or message.get("reasoning") or ""
-            if isinstance(text, str) and isinstance(reasoning, str):
-                return cls(text=text, reasoning=reasoning, finish_reason=finish)
+            if isinstance(text, str):
+                thinking = reasoning if isinstance(reasoning, str) else ""
+                return cls(text=text, reasoning=thinking, finish_reason=finish)
             return None
         text = choice.get("text")
         return cls(text=text, reasoning="", finish_reason=finish) if isinstance(text, str) else None
+
+
+def _join_parts(content: object) -> object:
+    """Return a content that is a list of parts as the text of those that are text."""
+    if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
+        return content
+    texts = [part.get("text") for part in content if part.get("type") in ("text", "output_text")]
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def _missing_field(body: dict[str, Any]) -> str:
@@ -185,7 +229,11 @@ def _is_unfinished(choice: object) -> bool:
     """Tell whether the server says that it failed before the model had ended, which is no fault of the model."""
     if not isinstance(choice, dict):
         return False
-    return short_text(choice.get("finish_reason")) in _UNFINISHED or bool(choice.get("error"))
+    finish, message = short_text(choice.get("finish_reason")).lower(), choice.get("message")
+    if finish in _UNFINISHED or choice.get("error"):
+        return True
+    # Nothing at all, and no word on why it ended.
+    return not finish and isinstance(message, dict) and not any(message.get(name) for name in _SAID)
 
 
 def _used_tokens(body: dict[str, Any]) -> int | None:

@@ -20,13 +20,15 @@ class RateLimit:
         self._token_s = _MINUTE_S / tokens_per_minute if tokens_per_minute else 0.0
         self._lock = threading.Lock()
         self._next = 0.0
+        self._held_until = 0.0
 
     def wait(self, tokens: int, closed: threading.Event) -> None:
         """Wait until a request for so many tokens may begin, or until the run is closed."""
         with self._lock:
             begin = max(time.monotonic(), self._next)
             self._next = begin + max(self._request_s, tokens * self._token_s)
-        while (left_s := begin - time.monotonic()) > 0 and not closed.wait(left_s):
+        # A request that has its time already waits as well, where the server asks for a rest meanwhile.
+        while (left_s := max(begin, self._held_until) - time.monotonic()) > 0 and not closed.wait(left_s):
             pass
 
     def correct(self, estimated: int, used: int | None) -> None:
@@ -40,4 +42,5 @@ class RateLimit:
     def hold(self, seconds: float) -> None:
         """Let no request begin for so long, because the server asks for it."""
         with self._lock:
-            self._next = max(self._next, time.monotonic() + seconds)
+            self._held_until = max(self._held_until, time.monotonic() + seconds)
+            self._next = max(self._next, self._held_until)

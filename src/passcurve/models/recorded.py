@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import threading
 from array import array
 from collections.abc import Iterator
@@ -23,6 +24,16 @@ class _Row(msgspec.Struct):
 
 
 _DECODER = msgspec.json.Decoder(_Row)
+
+
+def _read(line: bytes) -> _Row:
+    """Return a row; raise ValueError or RecursionError for what is none."""
+    line = line.removeprefix(b"\xef\xbb\xbf")
+    try:
+        return _DECODER.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        # Half a surrogate pair can be in what a model wrote, and only this parser takes it.
+        return msgspec.convert(json.loads(line), _Row)
 
 
 class Recorded:
@@ -65,7 +76,7 @@ class Recorded:
                 )
             with self._lock:
                 self._file.seek(offsets[index])
-                row = _DECODER.decode(self._file.readline())
+                row = _read(self._file.readline())
             key = SampleKey(problem_id=problem_id, sample_index=index)
             if row.solution is not None:
                 yield Reply(key=key, text=row.solution, form="solution")
@@ -86,9 +97,13 @@ class Recorded:
                 raise DataError(f"recorded: {str(self._path)!r} is compressed; unpack it first (gunzip -k)")
             if line.strip():
                 try:
-                    row = _DECODER.decode(line)
-                except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                    row = _read(line)
+                except (ValueError, RecursionError) as error:
                     raise DataError(f"recorded: {str(self._path)!r}, line {number}: {error}") from None
+                if row.completion is None and row.solution is None:
+                    raise DataError(
+                        f"recorded: {str(self._path)!r}, line {number} has no text in `completion` or `solution`"
+                    )
                 self._offsets.setdefault(row.task_id, array("Q")).append(offset)
             offset += len(line)
         return digest.hexdigest()

@@ -8,8 +8,10 @@ import time
 
 import msgspec
 
-RETRYABLE_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
-"""Statuses of passing failures; every other error would come again."""
+RETRYABLE_STATUSES = frozenset({408, 409, 425, 429})
+"""Statuses of passing failures below 500; every other error there would come again."""
+_FINAL_STATUSES = frozenset({501, 505})
+"""What a server does not implement, it will not."""
 _MAX_DELAY_S = 30.0
 _MAX_RETRY_AFTER_S = 300.0
 """Longest delay that a server may request; beyond it the request fails."""
@@ -25,7 +27,7 @@ class RetryDelay(msgspec.Struct, frozen=True, kw_only=True):
 
 def is_retryable(status: int) -> bool:
     """Return True if a request with this status may succeed next time."""
-    return status in RETRYABLE_STATUSES or status >= 530
+    return status in RETRYABLE_STATUSES or (status >= 500 and status not in _FINAL_STATUSES)
 
 
 def retry_delay(attempt: int, retry_after: str | None, rng: random.Random, first_s: float = 0.5) -> RetryDelay | None:

@@ -116,7 +116,7 @@ class Totals:
         self.truncated += line.finish_reason == "length" and line.raw is UNSET
         self.retried += line.attempts - 1 if line.choice == 0 else 0
         self.latency_s += line.latency_s
-        self.uncounted += line.completion_tokens is None and line.choice == 0
+        self.uncounted += line.choice == 0 and None in (line.completion_tokens, line.prompt_tokens)
         self.prompt_tokens += line.prompt_tokens or 0
         self.completion_tokens += line.completion_tokens or 0
         self.reasoning_tokens += line.reasoning_tokens or 0
