@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Literal
 
 import msgspec
@@ -279,3 +280,58 @@ def test_a_call_is_no_declaration() -> None:
     """A line that calls the function again, or a prototype, declares nothing: the text goes on from the prompt."""
     text = "    return x == 0 ? 0\n        : 2 +\n        1 * twice(x - 1);\n"
     assert CPP.prompt + text.rstrip("\n") == program(CPP, text).rstrip("\n")
+
+
+TEXTS = {
+    "cpp": 'const char *HELP = R"(Usage: twice [x] (y)\nPrints the double of it\n)";\n',
+    "sh": "usage() {\n  cat <<EOF\nUsage: twice [x]\nPrints the double of it\nEOF\n}\n",
+    "pl": "=head1 SYNOPSIS\n\n  twice($x);\n\nReturns the double of it.\n\n=cut\n",
+    "rb": "TEXT = <<-EOS\nCall twice(x)\nReturns the double of it\nEOS\n",
+    "lua": "--[==[\ntwice(x)\nReturns the double of it\n]==]\n",
+    "rkt": "#|\n(twice 2)\nReturns the double of it\n|#\n",
+    "r": 'help <- "twice(x)\nReturns the double of it"\n',
+}
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_sentences_inside_a_program_stay(language: str) -> None:
+    """Texts and comments of several lines hold sentences, in front of the function and behind it, fenced or not."""
+    problem = Problem(id="a/0", prompt="", entry_point="", check=Script(language=language, tests="tests\n"))
+    for text in (f"first(x)\n{TEXTS[language]}last\n", f"```\nfirst(x)\n{TEXTS[language]}last\n```\n"):
+        assert TEXTS[language] in program(problem, text, form="solution")
+
+
+@pytest.mark.parametrize(
+    "remark", ["    // Example usage\n", "    /** Runs it: { */\n", "    } // end\n    static int x;\n    {\n"]
+)
+def test_remarks_above_a_dropped_main(remark: str) -> None:
+    """A comment above a program's own main, or behind its last method, is no code that stands behind it."""
+    method = "    public static long twice(long x) {\n        return 2 * x;\n    }\n"
+    main = "    public static void main(String[] args) {\n        twice(1);\n    }\n"
+    made = program(JAVA, f"```java\nclass Problem {{\n{method}{remark}{main}}} // Problem\n```")
+    depth = made.count("{") - made.count("}")
+    assert 2 == depth - ("Runs it: {" in made)
+
+
+def test_a_program_without_a_brace_to_leave_open_gets_a_block() -> None:
+    """Where the tests begin by closing a block and the program ends with none, an empty one is opened for them."""
+    scala = Problem(
+        id="scala/0",
+        prompt="object Problem {\n    // Twice.\n    def twice(x : Long) : Long = {\n",
+        entry_point="",
+        check=Script(language="scala", tests="    }\n    def main(args: Array[String]) = {\n    }\n}\n"),
+    )
+    made = program(scala, "```scala\nobject Problem {\n  def twice(x: Long): Long = x + x\n}\n```")
+    assert made.endswith("x + x\nlocally {\n")
+    made = program(CPP, "```cpp\nlong twice(long x) { return 2 * x; }\nstruct Unused { int a; };\n```")
+    assert made.endswith("struct Unused { int a; };\nstatic void unused_() {\n")
+
+
+@pytest.mark.parametrize("unit", [" ", "\t", " \n", "; ;", "\n;\n", '"\\', "/* ", "{ ", "} ", "'"])
+@pytest.mark.parametrize("problem", [CPP, JAVA, JS])
+def test_a_text_that_repeats_takes_no_time(unit: str, problem: Problem) -> None:
+    """Base models repeat themselves; each of these took up to a minute and a half."""
+    began = time.process_time()
+    for text in (f"```\n{unit * (60_000 // len(unit))}", f"{problem.prompt}{unit * (30_000 // len(unit))}x\n}}\n}}\n"):
+        program(problem, text + "x")
+    assert time.process_time() - began < 5.0

@@ -49,3 +49,16 @@ def test_programs_of_a_language(name: str, tmp_path: Path) -> None:
     ended = dict(zip(programs, zip(columns["status"], columns["message"], strict=True), strict=True))
     expected = {kind: "failed" if kind.startswith("wrong") else "passed" for kind in programs}
     assert not {kind: ended[kind] for kind in programs if ended[kind][0] != expected[kind]}
+
+
+def test_a_name_that_no_file_can_have(tmp_path: Path) -> None:
+    """A class with a name of many characters does not compile, as javac says, and is no failure of ours."""
+    require("java")
+    benchmark = tmp_path / "sums.toml"
+    benchmark.write_text(PROBLEM)
+    rows = [
+        {"task_id": "sums", "solution": f"public class {name} {{ public static void main(String[] a) {{ }} }}"}
+        for name in ("A" * 300, "ß" * 150, "")
+    ]
+    run = pc.judge([*rows, {"task_id": "sums", "solution": "class"}], benchmark=benchmark, language="java")
+    assert {"compile"} == set(run.samples.columns["status"])

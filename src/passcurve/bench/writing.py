@@ -16,6 +16,15 @@ PYTHON = ("python", "py", "python3")
 """Names of the language that is not in the table."""
 
 
+class Texts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The texts and comments of a language, in which braces do not count."""
+
+    quotes: bool = False
+    """Whether single quotes enclose texts of any length."""
+    remark: str = r"//[^\n]*"
+    """Pattern of a comment that ends with its line."""
+
+
 class WholeProgram(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The parts of a program with its own main function; ``languages/writing.toml`` describes the fields."""
 
@@ -24,7 +33,7 @@ class WholeProgram(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     package: str = ""
     """Pattern of the line that puts a program into a package, under whose name it would have to be run."""
     declares: str = ""
-    """Pattern of the declaration of a class that it may begin in, with its ``indent`` and its ``name``."""
+    """Pattern of the declaration of a class that it may begin in, with its ``name``."""
     begins: str = ""
     """Pattern of what makes a class the one that it begins in."""
     names_file: str = ""
@@ -50,10 +59,9 @@ class Writing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Pattern of the declaration of what a function stands in; its group is the name."""
     closers: int = 1
     """Number of braces that prompts leave open, where the tests close them."""
-    quotes: bool = False
-    """Whether single quotes enclose texts of any length."""
-    remark: str = r"//[^\n]*"
-    """Pattern of a comment that ends with its line."""
+    opener: str = ""
+    """Beginning of an empty block, for tests that begin by closing one where a program ends with none."""
+    texts: Texts = Texts()
     ending: str = ""
     """Pattern of what ends a program and may not stand before tests."""
     exports: str = ""

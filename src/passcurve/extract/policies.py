@@ -64,13 +64,12 @@ def _policies() -> MappingProxyType[str, tuple[Step, ...]]:
 def _script_policies() -> MappingProxyType[str, tuple[Step, ...]]:
     """Return the policies that read other languages than Python in another way."""
     from passcurve.extract.scripts import TakeFence, fit_script
-    from passcurve.extract.tails import drop_prose
 
     answer: tuple[Step, ...] = (normalize_line_ends, drop_end_tokens, drop_thinking)
-    automatic: tuple[Step, ...] = (*answer, TakeFence("auto"), drop_prose, fit_script)
+    automatic: tuple[Step, ...] = (*answer, TakeFence("auto"), fit_script)
     places: tuple[Literal["first", "last", "longest"], ...] = ("first", "last", "longest")
     fences: dict[str, tuple[Step, ...]] = {
-        f"fence-{place}": (*answer, TakeFence(place), drop_prose, fit_script) for place in places
+        f"fence-{place}": (*answer, TakeFence(place), fit_script) for place in places
     }
     return MappingProxyType({"auto": automatic, "pruned": automatic, **fences})
 

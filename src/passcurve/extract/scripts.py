@@ -12,10 +12,11 @@ from typing import Literal
 import msgspec
 
 from passcurve.bench.writing import Writing, find_writing
+from passcurve.extract.braces import blank_texts, find_braces
 from passcurve.extract.fences import Block, describe_taken, find_fences
 from passcurve.extract.source import MAX_CHARS
 from passcurve.extract.step import Change, Task
-from passcurve.extract.tails import ends_as_code, through_last_brace
+from passcurve.extract.tails import ends_as_code, find_prose, is_prose, through_last_brace
 from passcurve.types import ProgramCases, Script, language_of
 
 _IMPORT = re.compile(r'^import[ \t]+(?:\((?P<many>[^)]*)\)|(?P<one>(?:\w+[ \t]+)?"[^"\n]*"))[ \t]*\n?', re.MULTILINE)
@@ -27,7 +28,6 @@ _USED_NAME = re.compile(r"\w+(?=\s*[,;}])")
 _PUBLIC = re.compile(r"^public[ \t]+((?:(?:final|abstract)[ \t]+)*(?:class|interface|enum|record)\b)", re.MULTILINE)
 _MOST_MAINS = 100
 """Number of functions and tests to drop at most."""
-_LEXEMES = r"{remark}|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\])*\"|{single}|[{{}}]"
 
 
 class TakeFence(msgspec.Struct, frozen=True):
@@ -39,11 +39,12 @@ class TakeFence(msgspec.Struct, frozen=True):
         """Take the block; ``auto`` takes the first that declares the function."""
         blocks = _find_blocks(task, text)
         if not blocks:
-            return None
+            return _without_prose(task, text, "")
         names = _writing(task).names
         likely = [block for block in blocks if block.language in names] or blocks
         taken = self._choose(task, likely)
-        return Change(text=taken.text, note=describe_taken(blocks, [taken]))
+        change = Change(text=taken.text, note=describe_taken(blocks, [taken]))
+        return change if taken.closed else _without_prose(task, taken.text, change.note) or change
 
     def _choose(self, task: Task, blocks: list[Block]) -> Block:
         match self.which:
@@ -55,6 +56,22 @@ class TakeFence(msgspec.Struct, frozen=True):
                 name = _function(task)
                 return next((block for block in blocks if name and _declares(task, block.text, name)), blocks[0])
         return blocks[0]
+
+
+def _without_prose(task: Task, text: str, note: str) -> Change | None:
+    """Drop the prose behind a program that no fence ends; None where there is none."""
+    place = find_prose(text) if len(text) <= MAX_CHARS else None
+    if place is None or _goes_on(task, text[place:]):
+        return None
+    dropped = f"dropped prose ({len(text) - place:,} characters)"
+    return Change(text=text[:place], note="; ".join(filter(None, (note, dropped))))
+
+
+def _goes_on(task: Task, text: str) -> bool:
+    """Tell whether a text declares any function, so that what looked like prose stood inside a program."""
+    pattern = _writing(task).defines.replace("NAME", r"[A-Za-z_]\w*")
+    lines = (line for line in text.split("\n") if not is_prose(line))
+    return bool(pattern) and re.search(pattern, "\n".join(lines), re.MULTILINE) is not None
 
 
 def _find_blocks(task: Task, text: str) -> list[Block]:
@@ -148,7 +165,7 @@ def _move_last(text: str, wanted: str, writing: Writing) -> str:
     """Return a program whose container stands behind all others, so that tests can go on in it, without empty ones."""
     text = re.sub(rf"(?m:{writing.container})[ \t]*\{{\s*\}}\n?", "", text)
     declared = next((match for match in re.finditer(f"(?m:{writing.container})", text) if match[1] == wanted), None)
-    end = _end_of_block(_braces(text, writing), declared.end()) if declared is not None else None
+    end = _end_of_block(find_braces(text, writing), declared.end()) if declared is not None else None
     if declared is None or end is None or not text[end:].strip():
         return text
     return f"{text[: declared.start()]}{text[end:].rstrip()}\n{text[declared.start() : end]}\n"
@@ -208,7 +225,7 @@ def _import_paths(match: re.Match[str]) -> list[str]:
 def _drop_main(text: str, writing: Writing) -> str:
     """Return a program without its own main function and tests, which the benchmark has."""
     matches = list(re.finditer(f"(?m:{writing.main})", text)) if writing.main else []
-    braces = _braces(text, writing) if matches else []
+    braces = find_braces(text, writing) if matches else []
     kept, at = "", 0
     for match in matches[:_MOST_MAINS]:
         end = _end_of_block(braces, match.end())
@@ -228,26 +245,23 @@ def _end_of_block(braces: list[tuple[int, str]], start: int) -> int | None:
 
 
 def _leave_open(text: str, count: int, writing: Writing) -> str:
-    """Return a program without its last closing braces, so that it leaves ``count`` open for the tests to close."""
-    braces = _braces(text, writing)
+    """Return a program that leaves ``count`` braces open for the tests to close.
+
+    Its last closing braces go, with remarks behind them.  Where something else stands at the end, as a function without
+    braces or a variable, an empty block is opened there in their place.
+    """
+    braces = find_braces(text, writing)
     is_open = sum(1 if brace == "{" else -1 for _at, brace in braces)
-    lacking = count - max(is_open, 0)
-    if lacking <= 0:
-        return text
-    text = through_last_brace(text)
-    for _closer in range(lacking):
-        rest = re.sub(rf"(?:\s|{writing.remark}\Z|;)+\Z", "", text)
-        if not rest.endswith("}"):
-            break
-        text = rest[:-1].rstrip() + "\n"
-    return text
-
-
-def _braces(text: str, writing: Writing) -> list[tuple[int, str]]:
-    """Return the braces of a program outside of texts and comments, with their places."""
-    single = r"'(?:\\.|[^'\\\n])*'" if writing.quotes else r"'(?:\\[^'\n]*|[^'\\\n])'"
-    lexemes = re.compile(_LEXEMES.format(remark=writing.remark, single=single), re.DOTALL)
-    return [(match.start(), match[0]) for match in lexemes.finditer(text) if match[0] in ("{", "}")]
+    lacking = max(0, count - max(is_open, 0))
+    if lacking and not writing.opener:
+        text = through_last_brace(text)
+        braces = find_braces(text, writing)
+    code = blank_texts(text, writing)
+    while lacking and braces and braces[-1][1] == "}" and not code[braces[-1][0] + 1 :].strip():
+        text = code = text[: braces.pop()[0]]
+        code = blank_texts(text, writing)
+        lacking -= 1
+    return text.rstrip() + "\n" + f"{writing.opener}\n" * (lacking if writing.opener else 0)
 
 
 def _head(task: Task) -> str:

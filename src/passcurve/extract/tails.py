@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import re
 
-from passcurve.extract.source import MAX_CHARS
-from passcurve.extract.step import Change, Task
-
 _END_OF_CODE = re.compile(r"(?:[})\]][;,]?|;|\?>|\b(?:end|fi|done|esac))[ \t]*\Z")
 """The end of a line with which a block or a statement may end."""
 _MARK = re.compile(r"(?:#{2,6}[ \t]+|\*\*|[-*][ \t]+|\d+\.[ \t]+|>[ \t]+)")
@@ -18,14 +15,14 @@ _WORDS = 3
 _TRIES = 50
 """Number of lines to look at that may begin the prose."""
 _REMARK = ("//", "#", "--", "*", "/*")
-_PAIRS = (("/*", "*/"), ("--[[", "]]"), ("=begin", "=end"), ("\n=pod", "\n=cut"))
-_QUOTES = ('"""', "`")
+_PAIRS = (("/*", "*/"), ("[[", "]]"), ("=begin", "=end"), ("#|", "|#"), ('R"(', ')"'))
+_QUOTES = ('"', "`")
+_OPENINGS = re.compile(r"^=(?!cut\b|begin\b|end\b)[a-z]\w*|<<[-~<]?['\"]?[A-Z]\w*|q\"[A-Z]|\[=+\[", re.MULTILINE)
+"""The beginning of a text or a comment of several lines whose end is a word of its own."""
 
 
-def drop_prose(_: Task, text: str) -> Change | None:
-    """Drop the prose that follows a program, which begins at the margin behind the end of a block or a statement."""
-    if len(text) > MAX_CHARS:
-        return None
+def find_prose(text: str) -> int | None:
+    """Return the place of the prose that follows a program, at the margin behind the end of a block or a statement."""
     before, at = "", 0
     places = []
     for line in text.split("\n"):
@@ -33,10 +30,7 @@ def drop_prose(_: Task, text: str) -> Change | None:
             places.append(at)
         before = line if line.strip() else before
         at += len(line) + 1
-    place = next((place for place in places[:_TRIES] if not _is_inside(text[:place])), None)
-    if place is None:
-        return None
-    return Change(text=text[:place], note=f"dropped prose ({len(text) - place:,} characters)")
+    return next((place for place in places[:_TRIES] if not _is_inside(text[:place])), None)
 
 
 def ends_as_code(text: str) -> bool:
@@ -62,8 +56,10 @@ def is_prose(line: str) -> bool:
 
 def _is_inside(text: str) -> bool:
     """Tell whether a text ends inside a comment or a text of a program."""
-    return any(text.count(opening) > text.count(closing) for opening, closing in _PAIRS) or any(
-        text.count(quote) % 2 for quote in _QUOTES
+    return (
+        any(text.count(opening) > text.count(closing) for opening, closing in _PAIRS)
+        or any(text.count(quote) % 2 for quote in _QUOTES)
+        or _OPENINGS.search(text) is not None
     )
 
 

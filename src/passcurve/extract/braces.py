@@ -1,0 +1,35 @@
+"""The braces of a program outside of its texts and comments, for languages that are known by patterns only."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from passcurve.bench.writing import Writing
+
+_LEXEMES = r"{remark}|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\])*(?:\"|\Z)|{single}|[{{}}]"
+_BRACES = ("{", "}")
+
+
+def find_braces(text: str, writing: Writing) -> list[tuple[int, str]]:
+    """Return the braces of a program with their places."""
+    return [(match.start(), match[0]) for match in _lexemes(writing).finditer(text) if match[0] in _BRACES]
+
+
+def blank_texts(text: str, writing: Writing) -> str:
+    """Return a program of the same length with spaces for its texts and comments."""
+    return _lexemes(writing).sub(lambda match: match[0] if match[0] in _BRACES else _blank(match[0]), text)
+
+
+def _blank(text: str) -> str:
+    return "\n".join(" " * len(line) for line in text.split("\n"))
+
+
+def _lexemes(writing: Writing) -> re.Pattern[str]:
+    return _compile(writing.texts.remark, writing.texts.quotes)
+
+
+@lru_cache(maxsize=64)
+def _compile(remark: str, quotes: bool) -> re.Pattern[str]:
+    single = r"'(?:\\.|[^'\\\n])*'" if quotes else r"'(?:\\[^'\n]*|[^'\\\n])'"
+    return re.compile(_LEXEMES.format(remark=remark, single=single), re.DOTALL)
