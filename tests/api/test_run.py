@@ -6,10 +6,11 @@ import html
 import math
 import re
 
+import numpy as np
 import pytest
 
 import passcurve as pc
-from passcurve.errors import DataError, StoreError, UsageError
+from passcurve.errors import DataError, ModelError, StoreError, UsageError
 
 HOSTILE = "    raise ValueError('<script>alert(1)</script>')\n"
 
@@ -173,3 +174,38 @@ def test_what_is_not_there_is_said(words, error):
     """A file that is not there and an empty list of k are errors of ours."""
     with pytest.raises(error):
         pc.load(*words)
+
+
+def test_a_text_for_stop_is_one_word(tmp_path, monkeypatch):
+    """A stop word alone is not taken apart, and one without a character is refused."""
+    monkeypatch.chdir(tmp_path)
+    run = pc.generate("starter", model="mutant:", n=1, problems="0,1", k=1, stop="\ndef")
+    assert pc.generate("starter", model="mutant:", n=1, problems="0,1", k=1, stop=("\ndef",)).path == run.path
+    for stop in ("", ["\ndef", ""], [1]):
+        with pytest.raises(UsageError, match="stop words"):
+            pc.generate("starter", model="mutant:", n=1, problems="0,1", stop=stop)
+    for wrong in ({"top_p": 5.0}, {"max_tokens": -1}, {"seed": 1.5}, {"max_retries": -1}):
+        with pytest.raises(UsageError):
+            pc.generate("starter", model="mutant:", n=1, problems="0,1", **wrong)
+
+
+def test_why_a_function_gave_nothing(tmp_path, monkeypatch):
+    """A function that always raises is a ModelError with its exception as the cause; one that raises once is noted."""
+    monkeypatch.chdir(tmp_path)
+
+    def never(_):
+        raise RuntimeError("never\nin two lines")
+
+    with pytest.raises(ModelError, match="never in two lines") as caught:
+        pc.evaluate(never, "starter", n=1, problems="0-4")
+    assert isinstance(caught.value.__cause__, RuntimeError)
+    calls = []
+
+    def once(_):
+        calls.append(1)
+        if len(calls) == 2:
+            raise RuntimeError("once")
+        return np.str_("    return 1\n")
+
+    run = pc.evaluate(once, "starter", n=1, problems="0-4")
+    assert any("once" in note for note in run.notes)

@@ -64,3 +64,14 @@ def test_a_completion_that_was_lost_is_asked_for_again(shell):
         assert 0 == second.code, second.err
         assert first.record["samples"] == second.record["samples"]
         assert 0 == shell("show", "r", "--k", "1").code
+
+
+def test_a_refused_run_leaves_a_finished_one_as_it_was(shell):
+    """Another temperature, seed or model is refused before anything of the finished run is touched."""
+    words = ("run", "starter", "--model", "mutant:", "-n", 2, "--problems", "0-1", "--k", 1)
+    assert 0 == shell(*words, "--run", "r").code
+    before = {path.name: path.read_bytes() for path in (shell.folder / "r").iterdir()}
+    for other in (("--seed", 5), ("--temperature", 0.5), ("--model", "mutant:0.7")):
+        assert 2 == shell(*words, *other, "--run", "r").code
+    assert before == {path.name: path.read_bytes() for path in (shell.folder / "r").iterdir()}
+    assert 0 == shell("show", "r", "--k", 1).code

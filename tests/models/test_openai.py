@@ -10,7 +10,7 @@ import pytest
 
 from passcurve.errors import ModelError, RefusedError, TooLongError, UsageError
 from passcurve.models.backend import ServerSettings, Settings, sample_seed
-from passcurve.models.openai import OpenAI
+from passcurve.models.openai import OpenAI, _Choice, _is_unfinished, _Tokens
 from passcurve.types import Message, Prompt
 
 
@@ -321,3 +321,46 @@ def test_closing_ends_a_wait(client, server, sample_request):
     thread.join(5)
     assert not thread.is_alive()
     assert 1 == len(caught)
+
+
+def test_a_null_in_the_extra_body_takes_a_field_away(client, server, sample_request):
+    """Servers that refuse a seed, and other fields, get none."""
+    list(client(extra_body={"seed": None, "top_k": 5}).generate(sample_request(0)))
+    sent = server.requests[-1]
+    assert "seed" not in sent
+    assert 5 == sent["top_k"]
+
+
+def test_tokens_in_one_sense():
+    """Cached tokens beside the others, thinking in the sum alone, and no count of the prompt at all."""
+    usage = {"prompt_tokens": 10, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 5000}}
+    assert (5010, 5000) == (_Tokens.parse(usage).read, _Tokens.parse(usage).cached)
+    assert 900 == _Tokens.parse({"prompt_tokens": 1000, "prompt_cache_hit_tokens": 900}).cached
+    assert 1010 == _Tokens.parse({"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 1110}).written
+    assert _Tokens.parse({"prompt_tokens": 0, "completion_tokens": 0}).read is None
+
+
+@pytest.mark.parametrize(
+    ("choice", "text"),
+    [
+        ({"message": {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}}, "ab"),
+        ({"message": {"content": "a", "reasoning": {"steps": 3}}}, "a"),
+        ({"message": {"content": None, "reasoning": "hm"}, "finish_reason": "stop"}, ""),
+    ],
+)
+def test_forms_of_a_message(choice, text):
+    """Parts are one text, and thinking in an unknown form is left out."""
+    assert not _is_unfinished(choice)
+    assert text == _Choice.parse(choice).text
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"message": {"role": "assistant"}, "finish_reason": None},
+        {"message": {"content": ""}, "finish_reason": "ERROR"},
+    ],
+)
+def test_a_choice_with_nothing_in_it_is_no_answer(choice):
+    """A server that broke off is asked again."""
+    assert _is_unfinished(choice)

@@ -524,3 +524,34 @@ def test_a_reader_that_goes_away(shell):
     )  # fmt: skip
     assert done.stdout.startswith(b"starter: 1 sample")
     assert "Traceback" not in (shell.folder / "err").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "variables", "message"),
+    [
+        (("--stop", ""), {}, "not empty"),
+        (("--api-key-env", "sk-not-a-name"), {}, "takes the name of an environment variable"),
+        (("--api-key-env", "NOBODY_SET_THIS"), {}, "is not set"),
+        ((), {"ALL_PROXY": "socks9://127.0.0.1:1"}, "ALL_PROXY"),
+        ((), {"SSL_CERT_FILE": "/nope"}, "SSL_CERT_FILE"),
+        ((), {"OPENAI_API_KEY": "sk-sec\nret"}, "the key in OPENAI_API_KEY"),
+        (("--base-url", "http://user:s3cr3t@127.0.0.1:9/v1"), {}, "http://127.0.0.1:9/v1"),
+    ],
+)
+def test_what_no_server_can_be_asked_with(shell, words, variables, message):
+    """One line before any request, in which no key and no password stands."""
+    base = ("--base-url", "http://127.0.0.1:9/v1") if "--base-url" not in words else ()
+    done = shell("run", "starter", "--model", "openai:m", "-n", 1, *base, *words, **variables)
+    assert 2 == done.code
+    assert message in done.err
+    assert 1 == done.err.count("\n")
+    stored = "".join(path.read_text() for path in shell.folder.rglob("config-*.json"))
+    assert not [secret for secret in ("sk-", "s3cr3t", "ret'") if secret in done.err + stored]
+
+
+def test_recorded_rows_without_a_text(shell):
+    """A field of another name is no answer of a model."""
+    shell.write("r.jsonl", [{"task_id": "starter/0", "generation": "    return 1\n"}])
+    done = shell("run", "starter", "--model", "recorded:r.jsonl", "-n", 1, "--problems", "0-0")
+    assert 2 == done.code
+    assert "line 1 has no text in `completion` or `solution`" in done.err

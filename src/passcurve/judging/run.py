@@ -29,7 +29,7 @@ from passcurve.sandbox.artifact_store import ArtifactStore
 from passcurve.sandbox.forkserver_client import ForkServerClient
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.startup import start_sandbox
-from passcurve.store.completions import Completions, SessionConfig
+from passcurve.store.completions import Completions, SessionConfig, check_generation
 from passcurve.store.results import check_writable
 from passcurve.store.rundir import JudgingSession, RunDir
 from passcurve.store.samples_file import file_state
@@ -72,6 +72,8 @@ def run(
         return ModelSource(request.run, GenerationEngine(generation_request, completions, backend))
 
     with contextlib.closing(backend):
+        # Before a session begins, which would make a finished run an unfinished one.
+        check_generation(request.run, config.generation, is_opened=True)
         return _judge(request, begin, watch, config.generation)
 
 

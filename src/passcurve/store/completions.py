@@ -329,12 +329,16 @@ def _read_config(path: Path) -> SessionConfig:
         raise StoreError(f"{str(path)!r} is damaged ({error}); use another --run") from error
 
 
-def check_generation(folder: Path, generation: Generation) -> None:
-    """Raise UsageError when a folder holds samples of other settings; ``identity`` is not compared."""
+def check_generation(folder: Path, generation: Generation, *, is_opened: bool = False) -> None:
+    """Raise UsageError when a folder holds samples of other settings.
+
+    ``is_opened``: the model is, so that its ``identity`` is known and compared, too.
+    """
     configs = _files(folder)[0] if folder.is_dir() else []
     for path in configs[:1]:
         stored = _read_config(path).generation
-        _check_same_generation(folder, stored, msgspec.structs.replace(generation, identity=stored.identity))
+        now = generation if is_opened else msgspec.structs.replace(generation, identity=stored.identity)
+        _check_same_generation(folder, stored, now)
 
 
 def _check_same_generation(folder: Path, was: Generation, now: Generation) -> None:
