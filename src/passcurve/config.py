@@ -29,8 +29,8 @@ _WITH_SHARE = {"g-pass@k": "g-pass@k:0.5", "cover": "cover:0.5"}
 """Metrics with the parameter tau, each with an example."""
 _SHORT_NAMES = {"attempts": "attempts@k", "distinct": "distinct@k"}
 _NEEDS_MORE = {
-    "maj@k": "the answer that each sample gave (passcurve.maj_at_k takes them)",
-    "best-of@k": "a score of each sample (passcurve.best_of_k takes them)",
+    "maj@k": "the answer that each sample gave (passcurve.stats.maj_at_k takes them)",
+    "best-of@k": "a score of each sample (passcurve.stats.best_of_k takes them)",
     "max@k": "the share of tests that each sample passed (passcurve.max_at_k takes them)",
     "min@k": "the share of tests that each sample passed (passcurve.min_at_k takes them)",
     "n@k": "which samples passed the public tests (passcurve.n_at_k takes their number)",

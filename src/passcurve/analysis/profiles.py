@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from passcurve.bench.profiles import NATIVE, PROFILES, find_profile
+from passcurve.bench.profiles import PROFILES, find_profile
 from passcurve.errors import UsageError
 from passcurve.judging import run as judging
 from passcurve.judging.request import SuiteScore
@@ -69,7 +69,7 @@ def check_profiles(names: Sequence[str]) -> tuple[str, ...]:
     for name in chosen:
         find_profile(name)
     if len(chosen) < 2:
-        raise UsageError(f"a comparison needs at least two profiles, got only {chosen[0]!r}; add {NATIVE!r}")
+        raise UsageError(f"a comparison needs at least two profiles, got only {chosen[0]!r}; add another")
     return chosen
 
 

@@ -34,7 +34,7 @@ class PromptOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options that say what the model is shown."""
 
     prompt: Annotated[
-        Optional[str], typer.Option(help="base, chat, fim:FAMILY, or a file with {{ prompt }} in it.")
+        Optional[str], typer.Option(help="base, chat, think, fim:FAMILY, or a file with {{ prompt }} in it.")
     ] = None
     system: Annotated[str, typer.Option(help="What a conversation begins with.")] = ""
     endpoint: Annotated[Optional[str], typer.Option(help="completions, chat, or auto: as the prompt needs it.")] = None
