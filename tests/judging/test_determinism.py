@@ -133,3 +133,24 @@ def test_a_busy_machine(run_of, rows, burning, nothing_left):
     """While both cores are burning, the statuses are the same."""
     assert EXPECTED * 2 == statuses(run_of, rows * 2, 8, "--no-dedup")
     nothing_left()
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("reuse", ["fork", "rewind"])
+@pytest.mark.parametrize("timeout", [0.1, 0.3])
+def test_sleep_counts_below_a_second(shell, reuse, timeout):
+    """A program that sleeps beyond a short limit is stopped wherever it is judged, and so is a reference."""
+    problem = {
+        "prompt": "def f(x):\n",
+        "entry_point": "f",
+        "test": "def check(f):\n    assert f(1) == 1\n    assert f(2) == 2\n",
+    }
+    sleeps = f"    import time; time.sleep({timeout + 0.3})\n    return x\n"
+    shell.write("b.jsonl", [{"task_id": "a/0", "canonical_solution": "    return x\n", **problem}])
+    shell.write("s.jsonl", [{"task_id": "a/0", "completion": sleeps}] * 3)
+    words = ("--benchmark", "b.jsonl", "--timeout", timeout, "--reuse", reuse, "--no-dedup", "--accept-input")
+    shell("judge", "s.jsonl", *words)
+    assert ["timeout"] * 3 == [row["status"] for row in shell.rows("s.jsonl_results.jsonl")]
+    shell.write("slow.jsonl", [{"task_id": "a/0", "canonical_solution": sleeps, **problem}])
+    checked = shell("bench", "check", "slow.jsonl", "--timeout", timeout, "--json").record
+    assert 1 == checked["faulty"]

@@ -13,6 +13,7 @@ Whatever is not exactly as expected is not judged here: the job is repeated in n
 from __future__ import annotations
 
 import itertools
+import math
 from collections import deque
 
 import msgspec
@@ -21,6 +22,7 @@ from passcurve.harness import framing
 from passcurve.harness.framing import FrameBuffer
 from passcurve.harness.wire import WireError
 from passcurve.sandbox.job import Job
+from passcurve.sandbox.job_clock import SECOND_NS
 from passcurve.sandbox.kept_process_client import KeptProcessClient
 from passcurve.sandbox.pool_cache import PoolCache
 from passcurve.sandbox.referee_reports import REPORT_BYTES, read_report
@@ -222,6 +224,8 @@ class KeptRunner:
             self._cache.record_fit(running.key, is_fit=is_clean)
         if is_clean and running.is_compiled:
             self._queue.repeat(job)
+        elif running.is_interactive and ran and _may_be_over(job, ran):
+            self._repeat_in_new(job)
         elif is_clean and ran and report and report.get("status") not in (None, *_INCONCLUSIVE):
             checked, known_report = running.referee_result, None
             if checked is not None and not running.is_interactive and not job.without_sample:
@@ -255,6 +259,14 @@ class KeptRunner:
         self._behind.clear()
         self._interactive = None
         return [_without_kept(job.job) for job in dict.fromkeys(running)]
+
+
+def _may_be_over(job: Job, result: JobResult) -> bool:
+    """Tell whether a sample that waited for the tests in turn may have slept beyond a limit: a new process tells.
+
+    Nobody knows which part of the waiting was its own.
+    """
+    return result.wall_ns * SECOND_NS > min(job.limits.timeout_s, job.test_s or math.inf)
 
 
 def _without_kept(job: Job) -> Job:
