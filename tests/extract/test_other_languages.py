@@ -42,6 +42,11 @@ GO = Problem(
 )
 
 
+def script(language: str, prompt: str, tests: str) -> Problem:
+    """Return a problem whose tests are a script in a language."""
+    return Problem(id=f"{language}/0", prompt=prompt, entry_point="", check=Script(language=language, tests=tests))
+
+
 def program(
     problem: Problem, text: str, policy: str = "auto", form: Literal["completion", "solution"] = "completion"
 ) -> str:
@@ -217,12 +222,7 @@ def test_program_is_left_open_once() -> None:
     assert open_text == program(CPP, open_text, form="solution")
     whole = "long twice(long x) {\n    if (x) {\n        return 1;\n    }\n}\n// O(1) {constant}\n"
     assert program(CPP, f"```cpp\n{whole}```").endswith("return 1;\n    }\n")
-    sh = Problem(
-        id="sh/0",
-        prompt="#!/bin/bash\n# twice\ntwice() {\n",
-        entry_point="",
-        check=Script(language="sh", tests="}\n[[ $(twice 1) = 2 ]]\n"),
-    )
+    sh = script("sh", "#!/bin/bash\n# twice\ntwice() {\n", "}\n[[ $(twice 1) = 2 ]]\n")
     shell = "twice() {\n    local x=${1//a/b} # it's {\n    echo $((2 * x))\n}\n"
     for usage in ("", "\n# Example\ntwice 3\n", "\nif true; then\n    twice 4\nfi\n"):
         assert program(sh, f"```bash\n{shell}{usage}```").endswith("echo $((2 * x))\n")
@@ -247,11 +247,8 @@ def test_java_of_replies() -> None:
 
 def test_own_tests_go() -> None:
     """Tests that a model adds to its program have the names of the benchmark's, so they go, and so do two mains."""
-    rust = Problem(
-        id="rs/0",
-        prompt="fn main(){}\n\nfn twice(x: i32) -> i32 {\n",
-        entry_point="",
-        check=Script(language="rs", tests="#[cfg(test)]\nmod tests {\n    #[test]\n    fn t() {}\n}\n"),
+    rust = script(
+        "rs", "fn main(){}\n\nfn twice(x: i32) -> i32 {\n", "#[cfg(test)]\nmod tests {\n    #[test]\n    fn t() {}\n}\n"
     )
     whole = "fn twice(x: i32) -> i32 {\n    2 * x\n}\n"
     tests = "#[cfg(test)]\nmod tests {\n    use super::*;\n    #[test]\n    fn works() {}\n}\n"
@@ -267,12 +264,7 @@ def test_exports_and_ends() -> None:
         assert "export" not in program(JS, f"```js\n{line}function twice(x) {{ return 2 * x; }}\n```")
     for line in ("export { twice };", "export default twice;", "export {\n    twice\n};"):
         assert "export" not in program(JS, f"```js\nfunction twice(x) {{ return 2 * x; }}\n{line}\n```")
-    perl = Problem(
-        id="pl/0",
-        prompt="# twice\nsub twice {\n",
-        entry_point="",
-        check=Script(language="pl", tests="exit(twice(1) != 2);\n"),
-    )
+    perl = script("pl", "# twice\nsub twice {\n", "exit(twice(1) != 2);\n")
     assert program(perl, "```perl\nsub twice {\n    2 * $_[0]\n}\n1;\n__END__\n=head1 Twice\n```").endswith("1;\n")
 
 
@@ -296,7 +288,7 @@ TEXTS = {
 @pytest.mark.parametrize("language", TEXTS)
 def test_sentences_inside_a_program_stay(language: str) -> None:
     """Texts and comments of several lines hold sentences, in front of the function and behind it, fenced or not."""
-    problem = Problem(id="a/0", prompt="", entry_point="", check=Script(language=language, tests="tests\n"))
+    problem = script(language, "", "tests\n")
     for text in (f"first(x)\n{TEXTS[language]}last\n", f"```\nfirst(x)\n{TEXTS[language]}last\n```\n"):
         assert TEXTS[language] in program(problem, text, form="solution")
 
@@ -315,11 +307,10 @@ def test_remarks_above_a_dropped_main(remark: str) -> None:
 
 def test_a_program_without_a_brace_to_leave_open_gets_a_block() -> None:
     """Where the tests begin by closing a block and the program ends with none, an empty one is opened for them."""
-    scala = Problem(
-        id="scala/0",
-        prompt="object Problem {\n    // Twice.\n    def twice(x : Long) : Long = {\n",
-        entry_point="",
-        check=Script(language="scala", tests="    }\n    def main(args: Array[String]) = {\n    }\n}\n"),
+    scala = script(
+        "scala",
+        "object Problem {\n    // Twice.\n    def twice(x : Long) : Long = {\n",
+        "    }\n    def main(args: Array[String]) = {\n    }\n}\n",
     )
     made = program(scala, "```scala\nobject Problem {\n  def twice(x: Long): Long = x + x\n}\n```")
     assert made.endswith("x + x\nlocally {\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toolchains import require
+from toolchains import read_published, require
 
 import passcurve as pc
 
@@ -35,20 +35,12 @@ PACKS = [
 ]
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    """Return the rows of a published file; skip where it or its toolchain is not there."""
-    if not path.exists():
-        pytest.skip(f"no {path}")
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
-
-
 @pytest.mark.parametrize(("name", "problems"), RECORDED)
 def test_recorded_verdicts(name: str, problems: str, tmp_path: Path) -> None:
     """Each row has the verdict that was published with it, but for those named above."""
     require(name)
     samples = DATA / "scored" / f"multipl_e_{name}_qwen1.5b.jsonl.gz"
-    read(samples)
+    read_published(samples)
     with gzip.open(DATA / "scored" / f"multipl_e_{name}_qwen1.5b_details.json.gz") as file:
         recorded = {task: rows[0][1]["passed"] for task, rows in json.load(file).items()}
     benchmark = DATA / "benchmarks" / f"multipl_e_humaneval_{name}.jsonl.gz"
@@ -93,7 +85,7 @@ def test_a_referee_says_the_same(name: str, tmp_path: Path) -> None:
     """Each row has the same verdict where the tests are data outside of the jail, and where they run beside it."""
     require(name)
     samples = DATA / "scored" / f"multipl_e_{name}_qwen1.5b.jsonl.gz"
-    read(samples)
+    read_published(samples)
     benchmark = DATA / "benchmarks" / f"multipl_e_humaneval_{name}.jsonl.gz"
     rows: list[list[dict[str, Any]]] = []
     for verdict in ("auto", "shared"):
@@ -111,7 +103,7 @@ def test_references_pass_and_bugs_fail(name: str, language: str, problems: str) 
     require(language)
     path = DATA / "benchmarks" / f"humanevalpack_{name}.jsonl.gz"
     fields = ("canonical_solution", "buggy_solution")
-    rows = [{"task_id": row["task_id"], "completion": row[field]} for row in read(path) for field in fields]
+    rows = [{"task_id": row["task_id"], "completion": row[field]} for row in read_published(path) for field in fields]
     run = pc.judge(rows, path, problems=problems, accept_benchmark=True)
     columns = run.samples.columns
     verdicts = list(zip(columns["problem_id"], columns["sample_index"], columns["passed"], strict=True))

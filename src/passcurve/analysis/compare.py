@@ -34,7 +34,7 @@ _MAX_DECIDERS = 20
 
 
 class Comparison(ComparedRuns, frozen=True, kw_only=True):
-    """Every pair of the runs, as ``compare`` returns them."""
+    """Every pair of the runs, as ``compare`` returns them: the record, which the reports show, with ways to read it."""
 
     def __getitem__(self, name: str) -> Difference:
         """Return the difference at one k, as in ``pass@10``, between the first two runs.

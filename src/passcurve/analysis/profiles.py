@@ -11,6 +11,7 @@ from passcurve.errors import UsageError
 from passcurve.judging import run as judging
 from passcurve.judging.request import SuiteScore
 from passcurve.report.diagnosis import coverage
+from passcurve.report.records import Disagreement, ProfileRuling
 from passcurve.store.rundir import RunDir
 from passcurve.types import Estimate
 
@@ -31,24 +32,6 @@ class ProfileScore(msgspec.Struct, frozen=True, kw_only=True):
     coverage: str
     """The problems that the score covers, and why not all."""
     signature: str
-
-
-class Ruling(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdict on one sample under one profile."""
-
-    status: str
-    """A status, or ``excluded``."""
-    reason: str
-    """Why it did not pass; empty where it did."""
-
-
-class Disagreement(msgspec.Struct, frozen=True, kw_only=True):
-    """A sample that passes under some profiles and not under others."""
-
-    problem_id: str
-    sample_index: int
-    rulings: dict[str, Ruling]
-    """The verdicts by profile."""
 
 
 class ProfileComparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +62,7 @@ def compare_profiles(
     watch: Callable[[judging.Progress], None] = lambda _: None,
 ) -> ProfileComparison:
     """Judge the samples under each profile; ``request`` returns the request to do so.  Raises what ``judge`` raises."""
-    scores, rulings, code = [], dict[tuple[str, int], dict[str, Ruling]](), 0
+    scores, rulings, code = [], dict[tuple[str, int], dict[str, ProfileRuling]](), 0
     benchmark = ""
     for profile in profiles:
         asks = request(profile)
@@ -90,9 +73,9 @@ def compare_profiles(
         with RunDir(asks.run).read() as stored:
             for verdict in stored.iter_verdicts():
                 key = (verdict.key.problem_id, verdict.key.sample_index)
-                ruling = Ruling(status=verdict.status, reason=verdict.message)
+                ruling = ProfileRuling(status=verdict.status, reason=verdict.message)
                 if key[0] in excluded:
-                    ruling = Ruling(status=EXCLUDED, reason=excluded[key[0]])
+                    ruling = ProfileRuling(status=EXCLUDED, reason=excluded[key[0]])
                 rulings.setdefault(key, {})[profile] = ruling
     disagreements = tuple(
         Disagreement(problem_id=problem_id, sample_index=index, rulings=of)

@@ -93,6 +93,7 @@ class RemoteJudge:
                             yield from self._lines(response, chunk)
                             break
                         pause_s = _pause_s(response)
+                    # The connection is closed: the server needs it for those that it answers.
                     time.sleep(pause_s)
             except httpx.HTTPError as error:
                 raise self._unreachable(error) from None

@@ -20,7 +20,7 @@ class Texts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The texts and comments of a language, in which braces do not count."""
 
     quotes: bool = False
-    """Whether single quotes enclose texts of any length."""
+    """Whether single quotes enclose strings of any length."""
     remark: str = r"//[^\n]*"
     """Pattern of a comment that ends with its line."""
 
@@ -35,7 +35,7 @@ class WholeProgram(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     declares: str = ""
     """Pattern of the declaration of a class that it may begin in, with its ``name``."""
     begins: str = ""
-    """Pattern of what makes a class the one that it begins in."""
+    """Pattern of a main function, or of what stands for one: the program begins in the class that has it."""
     names_file: str = ""
     """Pattern of the declaration of the class whose ``name`` the file must have."""
 
@@ -65,9 +65,9 @@ class Writing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ending: str = ""
     """Pattern of what ends a program and may not stand before tests."""
     exports: str = ""
-    """Pattern of what hands a program's names to other modules."""
+    """Pattern of the statements that export names to other modules."""
     program: WholeProgram = WholeProgram()
-    """What its whole programs have besides."""
+    """The parts of its whole programs."""
     stops: tuple[str, ...] = ()
     """Words that can only follow the function."""
 

@@ -8,25 +8,22 @@ from functools import lru_cache
 from passcurve.bench.writing import Writing
 
 _LEXEMES = r"{remark}|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\])*(?:\"|\Z)|{single}|[{{}}]"
-_BRACES = ("{", "}")
+_BRACE = re.compile(r"[{}]")
 
 
 def find_braces(text: str, writing: Writing) -> list[tuple[int, str]]:
     """Return the braces of a program with their places."""
-    return [(match.start(), match[0]) for match in _lexemes(writing).finditer(text) if match[0] in _BRACES]
+    return [(match.start(), match[0]) for match in _BRACE.finditer(blank_texts(text, writing))]
 
 
 def blank_texts(text: str, writing: Writing) -> str:
     """Return a program of the same length with spaces for its texts and comments."""
-    return _lexemes(writing).sub(lambda match: match[0] if match[0] in _BRACES else _blank(match[0]), text)
+    lexemes = _compile(writing.texts.remark, writing.texts.quotes)
+    return lexemes.sub(lambda match: match[0] if _BRACE.fullmatch(match[0]) else _blank(match[0]), text)
 
 
 def _blank(text: str) -> str:
     return "\n".join(" " * len(line) for line in text.split("\n"))
-
-
-def _lexemes(writing: Writing) -> re.Pattern[str]:
-    return _compile(writing.texts.remark, writing.texts.quotes)
 
 
 @lru_cache(maxsize=64)

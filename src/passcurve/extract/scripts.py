@@ -258,9 +258,8 @@ def _leave_open(text: str, count: int, writing: Writing) -> str:
         braces = find_braces(text, writing)
     code = blank_texts(text, writing)
     while lacking and braces and braces[-1][1] == "}" and not code[braces[-1][0] + 1 :].strip():
-        text = code = text[: braces.pop()[0]]
-        code = blank_texts(text, writing)
-        lacking -= 1
+        at, _brace = braces.pop()
+        text, code, lacking = text[:at], code[:at], lacking - 1
     return text.rstrip() + "\n" + f"{writing.opener}\n" * (lacking if writing.opener else 0)
 
 

@@ -76,7 +76,7 @@ def _with_results(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 def make_source(check: Script, language: Language, program: str) -> str:
     """Return the source that is compiled or run: the program between what the benchmark puts around it."""
-    opening = language.opening if language.opening and language.opening.strip() not in program else ""
+    opening = language.missing_opening(program)
     program = program.replace(check.cut, "", 1) if check.cut else program
     text = program + check.tests
     used = "".join(f"{line}\n" for pattern, line in check.if_used.items() if re.search(pattern, text))

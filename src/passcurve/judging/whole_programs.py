@@ -18,13 +18,15 @@ _BUILD = "main"
 """Name of the way to compile and run whole programs, where it is not the usual one."""
 _MAIN = "Main"
 _MOST_NAME_BYTES = 200
+"""Largest name of a class that a file is named after; file systems take 255 bytes with the suffix."""
 
 
 def make_program_steps(language: Language, program: str, compile_s: float, limits: Limits) -> tuple[Step, ...]:
     """Return the steps that compile a program, where that is done, and run it."""
     writing = find_writing(language.name)
-    source = language.opened(writing.program.without_package(program)).encode("utf-8", "surrogatepass")
-    return make_steps(language, _find_build(language, writing, program), source, compile_s, limits, {})
+    text = language.missing_opening(program) + writing.program.without_package(program)
+    build = _find_build(language, writing, program)
+    return make_steps(language, build, text.encode("utf-8", "surrogatepass"), compile_s, limits, {})
 
 
 def _find_build(language: Language, writing: Writing, program: str) -> Build:
@@ -69,7 +71,7 @@ def _class_names(writing: Writing, program: str) -> tuple[str, str]:
     ]
     public = next((match["name"] for match in starts if parts.names_file and re.match(parts.names_file, match[0])), "")
     main = next((name for name in (public, _MAIN) if name in names), names[0] if names else "")
-    return (_short(public), _short(main))
+    return _short(public), _short(main)
 
 
 def _outermost(matches: Iterable[re.Match[str]], braces: Iterable[tuple[int, str]]) -> Iterator[re.Match[str]]:

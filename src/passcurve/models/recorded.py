@@ -27,7 +27,7 @@ _DECODER = msgspec.json.Decoder(_Row)
 
 
 def _read(line: bytes) -> _Row:
-    """Return a row; raise ValueError or RecursionError for what is none."""
+    """Return a row; raise ValueError or RecursionError for a line that is not one."""
     line = line.removeprefix(b"\xef\xbb\xbf")
     try:
         return _DECODER.decode(line)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
+from passcurve.report.records import Disagreement, ProfileRuling
 from passcurve.report.terminal import number_or_dash, printable
 from passcurve.types import Estimate
 
@@ -13,7 +14,7 @@ _REASON_CHARACTERS = 100
 
 
 class Score(Protocol):
-    """The score under one profile."""
+    """The parts of the score under one profile that are shown; its record has suites, which only the judging knows."""
 
     @property
     def profile(self) -> str: ...  # noqa: D102
@@ -27,26 +28,6 @@ class Score(Protocol):
     def estimates(self) -> Sequence[Estimate]: ...  # noqa: D102
     @property
     def coverage(self) -> str: ...  # noqa: D102
-
-
-class Ruling(Protocol):
-    """The verdict on one sample under one profile."""
-
-    @property
-    def status(self) -> str: ...  # noqa: D102
-    @property
-    def reason(self) -> str: ...  # noqa: D102
-
-
-class Disagreement(Protocol):
-    """A sample that passes under some profiles only."""
-
-    @property
-    def problem_id(self) -> str: ...  # noqa: D102
-    @property
-    def sample_index(self) -> int: ...  # noqa: D102
-    @property
-    def rulings(self) -> Mapping[str, Ruling]: ...  # noqa: D102
 
 
 def profile_lines(
@@ -73,7 +54,7 @@ def profile_lines(
         yield f"  and {len(disagreements) - shown} more, most of {names}; --json has them all"
 
 
-def _group_rulings(rulings: Mapping[str, Ruling]) -> Iterator[tuple[str, Ruling]]:
+def _group_rulings(rulings: Mapping[str, ProfileRuling]) -> Iterator[tuple[str, ProfileRuling]]:
     """Yield each verdict once, with the profiles that give it."""
     groups: dict[tuple[str, str], list[str]] = {}
     for profile, ruling in rulings.items():

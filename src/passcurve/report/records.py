@@ -146,7 +146,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     p_test: str
     """``sign flips``; with unequal n the larger p of that and ``permutation within problems``."""
     adjusted: float | None
-    """``p`` adjusted for all k and pairs of the comparison, by the step-down maximum; None where there is one."""
+    """``p`` adjusted for all k and pairs, by the step-down maximum or, with unequal n, Holm's rule; None for one."""
     wins: int
     ties: int
     losses: int
@@ -267,3 +267,21 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     """What was found in the samples of each run."""
     notes: tuple[str, ...]
     """Which extras are missing, and which runs cannot be ranked."""
+
+
+class ProfileRuling(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdict on one sample under one profile."""
+
+    status: str
+    """A status, or ``excluded``."""
+    reason: str
+    """Why it did not pass; empty where it did."""
+
+
+class Disagreement(msgspec.Struct, frozen=True, kw_only=True):
+    """A sample that passes under some profiles and not under others."""
+
+    problem_id: str
+    sample_index: int
+    rulings: dict[str, ProfileRuling]
+    """The verdicts by profile."""

@@ -110,9 +110,9 @@ class Language(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     is_tested: bool = True
     """Whether its toolchain could be installed and tried."""
 
-    def opened(self, program: str) -> str:
-        """Return a program with the beginning of every source, where it is missing."""
-        return self.opening + program if self.opening.strip() not in program else program
+    def missing_opening(self, program: str) -> str:
+        """Return the beginning of every source; empty where a program has it."""
+        return self.opening if self.opening.strip() not in program else ""
 
     def find_build(self, name: str) -> Build:
         """Return a way to compile and run by its name; the usual one for the empty name."""

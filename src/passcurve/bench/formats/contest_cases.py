@@ -49,7 +49,7 @@ def call_cases(
 
 
 def choose_reference(solutions: Sequence[str]) -> str | None:
-    """Return the first solution that compiles, else the first; None where there is none.
+    """Return the first solution that compiles, else the first; None for an empty list.
 
     Some of those that are published are in Python 2.
     """

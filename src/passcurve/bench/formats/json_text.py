@@ -12,7 +12,7 @@ _MOST_DIGITS = 1_000_000
 
 
 def read_json_text(text: str | bytes) -> Any:
-    """Return the value of a text; raise ValueError or RecursionError where it is none."""
+    """Return the value of a text; raise ValueError or RecursionError for a text that is not JSON."""
     try:
         return json.loads(text)
     except json.JSONDecodeError:

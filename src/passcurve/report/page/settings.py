@@ -15,7 +15,7 @@ _MEANINGS = {
     "limits.memory_bytes": "memory limit of a sample",
     "limits.scratch_bytes": "limit of what a sample writes to files",
     "limits.scratch_files": "limit of the number of its files",
-    "limits.output_bytes": "limit of what a sample returns in one check",
+    "limits.output_bytes": "limit of the results that a sample returns in one check",
     "own_limits": "whether the benchmark sets a time limit for each problem",
     "verdict": "where the tests run; auto decides it for each problem",
     "dedup": "whether equal programs of a problem ran once",
