@@ -277,6 +277,25 @@ def test_each_file_of_tests_has_a_name_of_its_own():
     assert [] == sorted(name for name in set(names) if names.count(name) > 1)
 
 
+def test_records_are_decoded_as_types_that_any_thread_may_decode():
+    """Each record that msgspec decodes goes through ``decodable``; types of plain values need it not."""
+    plain = {"dict", "list", "tuple", "str", "bytes", "int", "float", "object", "Any", "Raw", "msgspec"}
+    wrong = []
+    for path in MODULES:
+        for node in nodes_of(path):
+            if path == "types/decoding.py" or not isinstance(node, ast.Call):
+                continue
+            called = ast.unparse(node.func)
+            kinds = [word.value for word in node.keywords if word.arg == "type" and called.endswith("decode")]
+            kinds += node.args[1:2] if called == "msgspec.convert" else []
+            kinds += node.args[:1] if re.fullmatch(r"msgspec\.\w+\.Decoder", called) else []
+            for kind in kinds:
+                names = {part.id for part in ast.walk(kind) if isinstance(part, ast.Name)}
+                if not ast.unparse(kind).startswith("decodable(") and names - plain:
+                    wrong.append(f"{path}:{node.lineno} {ast.unparse(kind)}")
+    assert [] == wrong
+
+
 def test_the_environment_is_read_in_one_file():
     """Only the settings read the environment of the process; a variable may be set elsewhere."""
     paths = set()

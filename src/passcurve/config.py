@@ -18,6 +18,7 @@ import msgspec
 from passcurve import machine
 from passcurve.errors import DataError, UsageError, nearest
 from passcurve.types import Limits, Metric, Prices
+from passcurve.types.decoding import decodable
 
 DEFAULT_KS = (1, 10, 100)
 NO_KEY = "none"
@@ -151,7 +152,7 @@ def read_prices(path: Path, model: str) -> Prices:
     if name not in table:
         raise DataError(f"{source} has no table for {model!r}{nearest(name, table)}")
     try:
-        return msgspec.convert(table[name], Prices)
+        return msgspec.convert(table[name], decodable(Prices))
     except msgspec.ValidationError as error:
         raise DataError(f"{source}, {name!r}: {error}") from None
 

@@ -15,6 +15,7 @@ import msgspec
 from passcurve.api.judgement import Judgement, Row, list_rows
 from passcurve.errors import DataError, SandboxError, UsageError
 from passcurve.types import Verdict
+from passcurve.types.decoding import decodable
 
 CHUNK = 500
 """Rows of one request at most."""
@@ -235,7 +236,7 @@ def _encode(index: int, row: Row) -> bytes:
 
 
 def _read(record: Any, start: int) -> Judgement:
-    judgement = msgspec.convert(record, Judgement)
+    judgement = msgspec.convert(record, decodable(Judgement))
     return msgspec.structs.replace(judgement, index=start + judgement.index)
 
 

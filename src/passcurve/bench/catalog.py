@@ -15,6 +15,7 @@ import msgspec
 
 from passcurve.bench.formats import unpack
 from passcurve.errors import DataError, UnknownNameError, nearest
+from passcurve.types.decoding import decodable
 
 
 class BuiltIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="built-in"):
@@ -99,7 +100,7 @@ Catalog: TypeAlias = Mapping[str, Entry]
 def load_catalog() -> Catalog:
     """Return the catalog of this package, by name."""
     table = tomllib.loads(resources.files(__package__).joinpath("catalog.toml").read_text(encoding="utf-8"))
-    return MappingProxyType(msgspec.convert(table, dict[str, Entry]))
+    return MappingProxyType(msgspec.convert(table, decodable(dict[str, Entry])))
 
 
 def find_entry(name: str, catalog: Catalog) -> tuple[str, Entry] | None:

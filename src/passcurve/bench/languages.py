@@ -10,13 +10,14 @@ import msgspec
 
 from passcurve.errors import UnknownNameError, nearest
 from passcurve.types import Language
+from passcurve.types.decoding import decodable
 
 
 @cache
 def languages() -> dict[str, Language]:
     """Return the languages by name, in the order of the table."""
     text = resources.files("passcurve").joinpath("languages", "table.toml").read_bytes()
-    rows = msgspec.toml.decode(text, type=dict[str, Language])
+    rows = msgspec.toml.decode(text, type=decodable(dict[str, Language]))
     return {name: msgspec.structs.replace(row, name=name) for name, row in rows.items()}
 
 

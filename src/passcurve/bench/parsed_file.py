@@ -13,6 +13,7 @@ from passcurve import __version__
 from passcurve.bench.formats import ReadOptions, digest_problems, parse_text, unpack
 from passcurve.private_files import code_of, keep_newest, read_private, write_private
 from passcurve.types import Problem
+from passcurve.types.decoding import decodable
 
 FOLDER = "parsed"
 """Folder of the cache."""
@@ -55,7 +56,7 @@ def parse_file(data: bytes, source: str, options: ReadOptions, cache_dir: Path) 
     content = read_private(path, MAX_BYTES)
     if content is not None:
         with contextlib.suppress(msgspec.MsgspecError, ValueError):
-            return msgspec.msgpack.decode(content, type=ParsedFile)
+            return msgspec.msgpack.decode(content, type=decodable(ParsedFile))
     text = unpack(data, source)
     notes: list[str] = []
     md5 = hashlib.md5(text, usedforsecurity=False).hexdigest()

@@ -11,6 +11,7 @@ import msgspec
 from passcurve.bench.languages import languages
 from passcurve.errors import UnknownNameError, UsageError, nearest
 from passcurve.types import Cases, Problem, ProgramCases, language_of
+from passcurve.types.decoding import decodable
 
 PYTHON = ("python", "py", "python3")
 """Names of the language that is not in the table."""
@@ -80,7 +81,7 @@ class Writing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 def writings() -> dict[str, Writing]:
     """Return how each language is written, by its name in the table of languages."""
     text = resources.files("passcurve").joinpath("languages", "writing.toml").read_bytes()
-    return msgspec.toml.decode(text, type=dict[str, Writing])
+    return msgspec.toml.decode(text, type=decodable(dict[str, Writing]))
 
 
 def find_writing(language: str) -> Writing:

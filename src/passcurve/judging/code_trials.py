@@ -17,6 +17,7 @@ from passcurve.judging.verdict import BENCHMARK, VACUOUS, describe_verdict
 from passcurve.judging.wrong_programs import WrongPrograms
 from passcurve.sandbox.job import KnownReport, Outcome
 from passcurve.types import Expression, Problem, Verdict
+from passcurve.types.decoding import decodable
 
 RequestedMode = Literal["auto", "referee", "shared"]
 
@@ -122,7 +123,7 @@ class CodeTrials:
     def take_alone(self, outcome: Outcome) -> Calibration | None:
         """Take what the tests did without a sample; return the calibration, or None when another trial must follow."""
         try:
-            report = msgspec.convert(outcome.report, _AloneReport)
+            report = msgspec.convert(outcome.report, decodable(_AloneReport))
         except msgspec.ValidationError:
             report = None
         has_failed = report is not None and report.passed is False

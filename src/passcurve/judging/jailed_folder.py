@@ -21,6 +21,7 @@ from passcurve.judging.scripts import make_steps
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.layers import mounts
 from passcurve.types import Build, Language, Limits, Tools
+from passcurve.types.decoding import decodable
 
 FOLDER = mounts.SCRATCH
 """The folder, as commands see it."""
@@ -135,7 +136,7 @@ class JailedFolder:
     def _take(self, argv: list[str], limit_s: float, outcome: Outcome) -> Ended:
         report = read_report((outcome.steps or (outcome,))[-1].report)
         try:
-            answer = msgspec.json.decode(report.out, type=_Answer)
+            answer = msgspec.json.decode(report.out, type=decodable(_Answer))
         except (msgspec.DecodeError, UnicodeError):
             if outcome.ended in ("fault", "wall") or report.status == "command":
                 raise SandboxError(f"{argv[0]!r} could not be run: {outcome.fault or report.error}") from None

@@ -16,6 +16,7 @@ from passcurve.judging.plan import CheckPlan, ResultsFile
 from passcurve.private_files import code_of, keep_newest, read_digest, read_private, write_private
 from passcurve.sandbox.compiled_tests import CompiledTests
 from passcurve.types import Cases, Header, Problem
+from passcurve.types.decoding import decodable
 
 MAX_FILES = 32
 """Files that are kept, one for each benchmark and way of judging; the oldest go first."""
@@ -125,7 +126,7 @@ def _read(path: Path) -> _Content | None:
     """Return the content of a file; None where it is not there, is damaged, or could be another user's."""
     content = read_private(path)
     try:
-        return msgspec.msgpack.decode(content, type=_Content) if content is not None else None
+        return msgspec.msgpack.decode(content, type=decodable(_Content)) if content is not None else None
     except (msgspec.MsgspecError, ValueError):
         return None
 

@@ -13,6 +13,7 @@ from passcurve.judging.data_tests import SETUP as DATA_TESTS
 from passcurve.judging.data_tests import find_failure, has_results
 from passcurve.sandbox.job import Job, Outcome, Step
 from passcurve.types import Language, Script, Status
+from passcurve.types.decoding import decodable
 
 
 class EndReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +83,7 @@ def reach_end(
 def read_report(report: dict[str, Any] | None) -> EndReport:
     """Return a report; one that is none says so."""
     try:
-        return msgspec.convert(report or {"status": ""}, EndReport)
+        return msgspec.convert(report or {"status": ""}, decodable(EndReport))
     except (msgspec.ValidationError, UnicodeError):
         return EndReport(status="malformed")
 

@@ -17,6 +17,7 @@ from passcurve.judging.script_verdict import reach_script_status
 from passcurve.judging.suspicion import list_suspicious_acts
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.types import Call, Problem, SampleKey, Status, SuiteOutcome, Verdict
+from passcurve.types.decoding import decodable
 
 MESSAGE_CHARACTERS = 500
 VACUOUS = "the tests pass whatever the function does: they never need it"
@@ -56,13 +57,13 @@ _MALFORMED_REPORT = _Report(status="malformed")
 
 def _read(job: Job, outcome: Outcome) -> _Report:
     if "program_cases" in job.setup:
-        return msgspec.convert(read_program_report(job, outcome), _Report)
+        return msgspec.convert(read_program_report(job, outcome), decodable(_Report))
     if DATA_TESTS in job.setup:
-        return msgspec.convert(read_data_report(job, outcome), _Report)
+        return msgspec.convert(read_data_report(job, outcome), decodable(_Report))
     if outcome.report is None:
         return _NO_REPORT
     try:
-        return msgspec.convert(outcome.report, _Report)
+        return msgspec.convert(outcome.report, decodable(_Report))
     except (msgspec.ValidationError, UnicodeError):
         return _MALFORMED_REPORT
 

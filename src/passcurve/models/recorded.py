@@ -15,6 +15,7 @@ import msgspec
 from passcurve.errors import DataError, ModelError, UsageError
 from passcurve.models.backend import SampleRequest, ServerDefaults, Settings
 from passcurve.types import Reply, SampleKey
+from passcurve.types.decoding import decodable
 
 
 class _Row(msgspec.Struct):
@@ -23,7 +24,7 @@ class _Row(msgspec.Struct):
     solution: str | None = None
 
 
-_DECODER = msgspec.json.Decoder(_Row)
+_DECODER = msgspec.json.Decoder(decodable(_Row))
 
 
 def _read(line: bytes) -> _Row:
@@ -33,7 +34,7 @@ def _read(line: bytes) -> _Row:
         return _DECODER.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):
         # Half a surrogate pair can be in what a model wrote, and only this parser takes it.
-        return msgspec.convert(json.loads(line), _Row)
+        return msgspec.convert(json.loads(line), decodable(_Row))
 
 
 class Recorded:

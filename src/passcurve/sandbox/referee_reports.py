@@ -10,6 +10,7 @@ from passcurve.harness.protocol import NEXT_TEST
 from passcurve.harness.wire import WireError
 from passcurve.sandbox.compiled_tests import CompiledTests
 from passcurve.sandbox.running_job import RunningJob
+from passcurve.types.decoding import decodable
 
 REPORT_BYTES = 64 << 20
 """Largest report: one with the code of large tests in it."""
@@ -33,7 +34,7 @@ def read_report(running: RunningJob, frame: bytes, compiled_tests: CompiledTests
     Raises msgspec.DecodeError for what is no report, WireError or ValueError for a report that is not due.
     """
     report = _DECODER.decode(frame)
-    msgspec.convert(report, _CheckedFields)
+    msgspec.convert(report, decodable(_CheckedFields))
     if report["number"] != running.number or running.report is not None:
         raise WireError("a report on something else")
     if report["status"] == NEXT_TEST:

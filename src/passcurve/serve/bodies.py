@@ -7,6 +7,8 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from passcurve.types.decoding import decodable
+
 BodyError = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What ``decode`` raises."""
 
@@ -14,7 +16,7 @@ BodyError = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 def decode(body: bytes, kind: Any) -> Any:
     """Return a body as a type.  Raises one of ``BodyError``."""
     try:
-        return msgspec.json.decode(body, type=kind)
+        return msgspec.json.decode(body, type=decodable(kind))
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError:
@@ -27,7 +29,7 @@ def decode(body: bytes, kind: Any) -> Any:
         if value is None:
             raise
     try:
-        return msgspec.convert(value, kind)
+        return msgspec.convert(value, decodable(kind))
     except UnicodeEncodeError:
         raise msgspec.ValidationError("a lone surrogate in a name of a field, or where no text is expected") from None
 

@@ -22,6 +22,7 @@ from passcurve.judging.whole_programs import make_program_steps
 from passcurve.sandbox.job import Job, Outcome, Step
 from passcurve.serve.requests import RequestError
 from passcurve.types import Language, Limits
+from passcurve.types.decoding import decodable
 
 LANGUAGES = {
     "python": "py",
@@ -110,7 +111,7 @@ class RunCodeAnswer(msgspec.Struct, kw_only=True):
 def read_request(body: bytes) -> RunCode:
     """Return a request; raise RequestError with 422 for what is none, or cannot be run here."""
     try:
-        request = msgspec.json.decode(body, type=RunCode, strict=False)
+        request = msgspec.json.decode(body, type=decodable(RunCode), strict=False)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RequestError(422, f"no request to run code: {error}") from None
     if request.language not in LANGUAGES:

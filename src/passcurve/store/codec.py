@@ -11,6 +11,7 @@ import msgspec
 from passcurve.diagnosis import Diagnosis
 from passcurve.store.samples_file import SamplesFile
 from passcurve.types import Header, Mode, Status, Verdict
+from passcurve.types.decoding import decodable
 
 FORMAT = "passcurve verdicts 1"
 
@@ -87,10 +88,10 @@ _CHECK = re.compile(rb',"check":"([0-9a-f]{8})"\}\n?\Z')
 """The last field of a verdict's line: the CRC-32 of the bytes before it."""
 _CHECK_BYTES = 21
 """Its length, with the end of the line."""
-_LINES = msgspec.json.Decoder(VerdictLine)
-_INDEXED = msgspec.json.Decoder(IndexedLine)
-_PARTS = msgspec.json.Decoder(PartHeader)
-_FOOTERS = msgspec.json.Decoder(Footer)
+_LINES = msgspec.json.Decoder(decodable(VerdictLine))
+_INDEXED = msgspec.json.Decoder(decodable(IndexedLine))
+_PARTS = msgspec.json.Decoder(decodable(PartHeader))
+_FOOTERS = msgspec.json.Decoder(decodable(Footer))
 BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 

@@ -24,6 +24,7 @@ from passcurve.errors import StoreError, UsageError, place_error
 from passcurve.store.parts import PartWriter, write_atomically
 from passcurve.store.samples import RawRow, RowContent
 from passcurve.types import Completion, Generation, Reply, SampleKey
+from passcurve.types.decoding import decodable
 
 FORMAT = "passcurve completions 1"
 _NAME = re.compile(r"(?:completions-(\d{3,})\.jsonl|config-(\d{3,})\.json)")
@@ -284,7 +285,7 @@ def _read(parts: list[Path]) -> Iterator[tuple[int, CompletionLine, bytes]]:
             raise StoreError(f"cannot read {str(path)!r}: {error.strerror or error}") from error
 
 
-_DECODER = msgspec.json.Decoder(CompletionLine)
+_DECODER = msgspec.json.Decoder(decodable(CompletionLine))
 
 
 def _decoded(raw: bytes) -> CompletionLine | None:
@@ -294,7 +295,7 @@ def _decoded(raw: bytes) -> CompletionLine | None:
         pass
     try:
         # A model may write a lone surrogate, which only this parser accepts.
-        return msgspec.convert(json.loads(raw), CompletionLine)
+        return msgspec.convert(json.loads(raw), decodable(CompletionLine))
     except (ValueError, RecursionError):
         return None
 
@@ -322,7 +323,7 @@ def _session(path: Path) -> int:
 
 def _read_config(path: Path) -> SessionConfig:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=SessionConfig)
+        return msgspec.json.decode(path.read_bytes(), type=decodable(SessionConfig))
     except OSError as error:
         raise StoreError(f"cannot read {str(path)!r}: {error.strerror or error}") from error
     except msgspec.DecodeError as error:

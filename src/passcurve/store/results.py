@@ -22,13 +22,15 @@ from passcurve.errors import DataError, StoreError, UsageError
 from passcurve.store.parts import fsync_folder
 from passcurve.store.samples import ALREADY_JUDGED, DIGEST_BYTES, MalformedLine, RawRow, scan_rows
 from passcurve.types import Isolation, Verdict
+from passcurve.types.decoding import decodable
 
 _REQUIRED_FIELDS = frozenset({"result", "passed", "status", "seconds", "mode", "isolation"})
 _FIELDS = _REQUIRED_FIELDS | {"message", "exception", "call", "suspicious", "extraction"}
 _FIELDS |= {"excluded", "withheld", "covers", "suites", "tests", "findings"}
-_DECODER = msgspec.json.Decoder(
-    msgspec.defstruct("_Fields", [(name, msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for name in sorted(_FIELDS)])
+_Fields = msgspec.defstruct(
+    "_Fields", [(name, msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for name in sorted(_FIELDS)]
 )
+_DECODER = msgspec.json.Decoder(decodable(_Fields))
 _NO_FIELD = _DECODER.decode(b"{}")
 _FIELD_NAME = re.compile(rb'"(?:' + "|".join(sorted(_FIELDS)).encode() + rb')"')
 _LINE_KEY = re.compile(

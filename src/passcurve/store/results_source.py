@@ -12,6 +12,7 @@ from passcurve.errors import DataError
 from passcurve.store.lines import read_lines
 from passcurve.store.locate import default_run_dir
 from passcurve.store.samples import BOM
+from passcurve.types.decoding import decodable
 
 SUFFIXES = ("_results.jsonl", "_results.jsonl.gz")
 _CHOICE = re.compile(r"\.([A-Za-z0-9-]+-)?[0-9a-f]{6}$")
@@ -77,7 +78,7 @@ def _count_rows(path: Path) -> Counter[tuple[str | int, int]] | None:
         if line is None or not line.strip():
             continue
         try:
-            row = msgspec.json.decode(line.removeprefix(BOM), type=_Row)
+            row = msgspec.json.decode(line.removeprefix(BOM), type=decodable(_Row))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue
         if not bytes(row.completion) and not bytes(row.solution):

@@ -27,6 +27,7 @@ from passcurve.store.rundir import RunDir
 from passcurve.store.samples import BOM
 from passcurve.store.samples_file import require_unchanged
 from passcurve.types import STATUSES, Counts, Header
+from passcurve.types.decoding import decodable
 
 _WHOLE_BYTES = 1 << 30
 """Largest file of another harness, which must fit into memory as one JSON document, in bytes."""
@@ -312,16 +313,16 @@ def _decode_row(line: bytes) -> _Row:
     Half a surrogate pair, which Python writes as well, stays as it was written.
     """
     try:
-        return msgspec.json.decode(line, type=_Row)
+        return msgspec.json.decode(line, type=decodable(_Row))
     except msgspec.DecodeError:
         line = _ESCAPES.sub(lambda match: b"\\" + match[0] if match[1] else match[0], line)
     try:
-        return msgspec.json.decode(line, type=_Row)
+        return msgspec.json.decode(line, type=decodable(_Row))
     except msgspec.DecodeError:
         if not _NO_NUMBER.search(line):
             raise
     try:
-        return msgspec.json.decode(msgspec.json.encode(json.loads(line)), type=_Row)
+        return msgspec.json.decode(msgspec.json.encode(json.loads(line)), type=decodable(_Row))
     except (ValueError, TypeError) as error:
         raise msgspec.DecodeError(str(error)) from None
 
@@ -329,7 +330,7 @@ def _decode_row(line: bytes) -> _Row:
 def _findings(value: object) -> tuple[Finding, ...]:
     """Return the findings that a row holds; nothing where its field of that name is another's."""
     try:
-        return msgspec.convert(value, tuple[Finding, ...])
+        return msgspec.convert(value, decodable(tuple[Finding, ...]))
     except msgspec.ValidationError:
         return ()
 

@@ -21,6 +21,7 @@ from passcurve.store.mixture import ORIGIN_FIELDS, Origin, origin_of
 from passcurve.store.replies import TASK_FIELDS, find_reply, reply_remedy
 from passcurve.store.row_fields import MAX_DEPTH, MalformedError, read_fields
 from passcurve.types import Completion, SampleKey
+from passcurve.types.decoding import decodable
 
 MAX_TEXT_BYTES = 16 << 20
 """Largest completion as UTF-8, in bytes; a larger one counts as having no code."""
@@ -99,11 +100,13 @@ _DIGITS = re.compile(r"\d+")
 _made = attrgetter(*(name.lstrip("_") for name in ORIGIN_FIELDS))
 _NOT_SAID = (None,) * len(ORIGIN_FIELDS)
 _COMMON: msgspec.json.Decoder[_CommonRow] = msgspec.json.Decoder(
-    msgspec.defstruct(
-        "_RowWithOrigin",
-        [(name.lstrip("_"), Any, msgspec.field(default=None, name=name)) for name in ORIGIN_FIELDS],
-        bases=(_CommonRow,),
-        gc=False,
+    decodable(
+        msgspec.defstruct(
+            "_RowWithOrigin",
+            [(name.lstrip("_"), Any, msgspec.field(default=None, name=name)) for name in ORIGIN_FIELDS],
+            bases=(_CommonRow,),
+            gc=False,
+        )
     )
 )
 ALREADY_JUDGED = RowContent("", "completion", None, "")
@@ -125,7 +128,7 @@ def first_ids(samples: Path) -> list[str]:
     ids = []
     for line in islice(read_lines(samples), FIRST_ROWS):
         try:
-            ids.append(msgspec.json.decode((line or b"").removeprefix(BOM), type=_RowTask).task_id)
+            ids.append(msgspec.json.decode((line or b"").removeprefix(BOM), type=decodable(_RowTask)).task_id)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue
     return ids

@@ -22,6 +22,7 @@ from passcurve.report.page.settings import breakable, meaning, setting
 from passcurve.report.sentences import temperature_sentences
 from passcurve.report.terminal import number
 from passcurve.types import Interval, Verdict
+from passcurve.types.decoding import decodable
 
 _SCRIPTS = ("data.js", "dom.js", "filters.js", "table.js", "problems.js", "samples.js", "inspector.js", "main.js")
 
@@ -119,7 +120,7 @@ def _tables(record: Mapping[str, Any]) -> dict[str, Any]:
             (rows("tokens"), "completion tokens of a request", None, "tokens"),
             (rows("latency_s"), "latency of a request, seconds", None, "seconds"),
         ],
-        "sweep_sentences": temperature_sentences(msgspec.convert(record["sweep"], Temperature))
+        "sweep_sentences": temperature_sentences(msgspec.convert(record["sweep"], decodable(Temperature)))
         if record["sweep"]
         else [],
     }

@@ -10,6 +10,7 @@ import msgspec
 
 from passcurve.store.records.sample import MalformedRecordError, Record, ScoredSample, SuiteRecord, expect, suites_of
 from passcurve.types import STATUSES, SuiteOutcome
+from passcurve.types.decoding import decodable
 
 _RESULTS = {"passed": "passed", "timed out": "timeout"}
 _OF_VERDICTS = frozenset(
@@ -90,7 +91,7 @@ def _message(row: dict[str, Any]) -> str:
 def _suites(row: dict[str, Any]) -> Iterator[SuiteRecord]:
     suites = row.get("suites")
     try:
-        tests = msgspec.convert(row.get("tests"), dict[str, _Tests])
+        tests = msgspec.convert(row.get("tests"), decodable(dict[str, _Tests]))
     except msgspec.ValidationError:
         pass
     else:

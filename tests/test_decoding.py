@@ -1,0 +1,48 @@
+"""Records are decoded by several threads at once: passcurve.types.decoding."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+THREADS = """
+import sys, threading, types
+import msgspec
+from passcurve.types.decoding import decodable
+
+RECORDS = '''
+import msgspec
+class Plan(msgspec.Struct):
+    calls: "list[int] | None" = None
+    times: "dict[str, tuple[int, ...]]" = {}
+    text: "bytes" = b""
+class Content(msgspec.Struct):
+    plans: "dict[str, Plan]" = {}
+    code: "dict[str, bytes]" = {}
+'''
+data = msgspec.msgpack.encode({"plans": {"a": {}}, "code": {"key": b"x"}})
+# Threads take turns as often as they can.
+sys.setswitchinterval(1e-6)
+read = []
+for number in range(300):
+    module = sys.modules[f"m{number}"] = types.ModuleType(f"m{number}")
+    exec(RECORDS, module.__dict__)
+    gate = threading.Barrier(4)
+
+    def decode():
+        gate.wait()
+        read.append(msgspec.msgpack.decode(data, type=decodable(module.Content)))
+
+    threads = [threading.Thread(target=decode) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+print(len(read))
+"""
+
+
+def test_first_decoded_by_threads() -> None:
+    """Records that four threads decode at once, and none before, are read; without the lock the process dies."""
+    done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, check=False)
+    assert (0, "1200\n") == (done.returncode, done.stdout), done.stderr
