@@ -82,7 +82,15 @@ class Models:
         below, above = (np.maximum(self.m, product * self.m**2 / variance) for variance in self.noise(k))
         low = special.betaincinv(np.maximum(below * mean, 1e-12), below * (1.0 - mean) + 1.0, (1 - LEVEL) / 2)
         high = special.betaincinv(above * mean + 1.0, np.maximum(above * (1.0 - mean), 1e-12), (1 + LEVEL) / 2)
-        return np.where(mean <= 0.0, 0.0, low), np.where(mean >= 1.0, 1.0, high)
+        low, high = np.where(mean <= 0.0, 0.0, low), np.where(mean >= 1.0, 1.0, high)
+        if k > 1:
+            return low, high
+        # Where what is added for agreement says more than the samples, those of all problems are one proportion.
+        pooled = clopper_pearson(self.table @ np.arange(self.n + 1), self.m * self.n, LEVEL)
+        seen = np.maximum(self.beta_binomial(k)[0], self.mixture(k))
+        below, above = (total > 2.0 * seen for total in self.noise(k))
+        low = np.where(below, np.maximum(low, pooled.low), low)
+        return low, np.where(above, np.minimum(high, pooled.high), high)
 
 
 def unseen(table: np.ndarray, n: int, k: int) -> Ends:
