@@ -55,6 +55,7 @@ LARGE_CLASSES: dict[str, str] = {
     "types/generation.py:Reply": "one field for each fact that a back end can report",
     "types/generation.py:GenerationProgress": "an object that `run --json` prints",
     "types/languages.py:Language": "one field for each key of a row in table.toml",
+    "types/problems.py:Problem": "a plain record: one field for each fact that benchmarks publish of a problem",
     "types/verdicts.py:Verdict": "a stored line of verdicts",
     "types/verdicts.py:Header": "stored with each attempt: every setting that could change a score",
 }

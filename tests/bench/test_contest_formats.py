@@ -336,6 +336,21 @@ def test_the_reference_is_one_that_compiles():
     assert new == read({**row, "solutions": solutions})[0].reference
 
 
+def test_the_next_reference_counts_where_one_fails(shell):
+    """Of several published solutions one that passes will do, and a problem is excluded only where none does."""
+    body = json.dumps({"inputs": ["3\n1 2 3\n"], "outputs": ["6\n"]})
+    right = "n = int(input())\nprint(sum(map(int, input().split())))"
+    rows = [{**APPS, "problem_id": at, "input_output": body} for at in range(2)]
+    rows[0]["solutions"] = json.dumps(["print 6", "print(7)", "print(7)", right])
+    rows[1]["solutions"] = json.dumps(["print(7)", "print(8)"])
+    shell.write("b.jsonl", rows)
+    assert ("print(7)", (right,)) == (read(rows[0])[0].reference, read(rows[0])[0].other_references)
+    first, second = shell("bench", "check", "b.jsonl", "--json").record["checked"]
+    assert ("passed", False) == (first["status"], first["faulty"])
+    assert ("failed", True) == (second["status"], second["faulty"])
+    assert second["note"].startswith("none of 2 reference solutions passes: ")
+
+
 @pytest.mark.ci
 def test_a_reference_that_fails_keeps_no_sample_from_being_judged(shell):
     """The tests are in the file: a right program passes and a wrong one fails, though the problem is excluded."""

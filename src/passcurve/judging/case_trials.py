@@ -45,6 +45,9 @@ class CaseTrials:
         self._wrong_programs = WrongPrograms(problem.entry_point)
         self._verdict: Verdict | None = None
         """The verdict on the reference solution by its results."""
+        self._others = [problem.prompt + text + problem.suffix for text in problem.other_references]
+        self._first_failure: Verdict | None = None
+        """The verdict on the first reference solution, where others are tried."""
 
     @property
     def records(self) -> bool:
@@ -64,8 +67,13 @@ class CaseTrials:
             if is_vacuous is None:
                 return None
             return self._end(self._faulty("tests", VACUOUS) if is_vacuous else self._whole_plan, self._verdict)
+        if not verdict.passed and self._others:
+            self._first_failure = self._first_failure or verdict
+            self.program = self._others.pop(0)
+            return None
         if not verdict.passed:
-            return self._end(self._explain(verdict), verdict)
+            first = self._first_failure or verdict
+            return self._end(self._explain(first), first)
         if self.records:
             report = outcome.report or {}
             results, stripped = _from_base64(report.get("results")), _from_base64(report.get("stripped"))
@@ -87,7 +95,11 @@ class CaseTrials:
 
     def _explain(self, verdict: Verdict) -> CheckPlan:
         if verdict.status != "void":
-            return self._faulty("reference", f"the reference solution does not pass: {describe_verdict(verdict)}")
+            count = len(self._problem.other_references) + 1
+            what = (
+                "the reference solution does not pass" if count == 1 else f"none of {count} reference solutions passes"
+            )
+            return self._faulty("reference", f"{what}: {describe_verdict(verdict)}")
         note = f"the reference solution could not be judged: {verdict.message}"
         return self._faulty("reference", note) if self.records else msgspec.structs.replace(self.plan, note=note)
 

@@ -177,6 +177,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     check: Check
     reference: str | None = None
     """The canonical solution as a completion of the prompt; None where the benchmark has none."""
+    other_references: tuple[str, ...] = ()
+    """More published solutions of tests that are data; the next one counts where those before it do not pass."""
     suffix: str = ""
     """Text after the completion, where a model fills in a gap."""
     statement: str = ""

@@ -109,6 +109,8 @@ def _digest_row(problem: Problem) -> dict[str, object]:
         row["test"] = problem.check.source
     else:
         row["check"] = msgspec.to_builtins(problem.check)
+    if problem.other_references:
+        row["other_references"] = problem.other_references
     if problem.suffix:
         row["suffix"] = problem.suffix
     if problem.timeout_s is not None:

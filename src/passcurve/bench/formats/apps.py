@@ -12,7 +12,7 @@ import msgspec
 from passcurve.bench.formats.contest_cases import (
     as_text,
     call_cases,
-    choose_reference,
+    choose_references,
     find_function,
     read_json,
     script_cases,
@@ -55,12 +55,14 @@ def _problem(row: Row, options: ReadOptions) -> Problem:
         name = row.text(field)
     elif not isinstance(name, int) or isinstance(name, bool):
         name = row.line - 1
+    first, *others = _references(row.fields.get("solutions")) or (None,)
     return Problem(
         id=str(name),
         prompt="",
         entry_point=entry_point,
         check=check,
-        reference=_solution(row.fields.get("solutions")),
+        reference=first,
+        other_references=tuple(others),
         statement=with_starter(row.text("question" if is_original else "description"), starter),
         timeout_s=(TEST_S + 1) * sum(suite.count for suite in check.suites) + 5,
     )
@@ -164,12 +166,12 @@ def _literal(text: str) -> tuple[object] | None:
     return None
 
 
-def _solution(solutions: object) -> str | None:
-    """Return the first solution: a list, or a text with a list in JSON."""
+def _references(solutions: object) -> tuple[str, ...]:
+    """Return the references among the solutions: a list, or a text with a list in JSON."""
     if isinstance(solutions, str):
         try:
             solutions = json.loads(solutions) if solutions.strip() else []
         except (ValueError, RecursionError):
-            return None
+            return ()
     texts = [text for text in solutions if isinstance(text, str)] if isinstance(solutions, list) else []
-    return choose_reference(texts)
+    return choose_references(texts)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from passcurve.bench.formats.contest_cases import as_text, choose_reference, script_cases
+from passcurve.bench.formats.contest_cases import as_text, choose_references, script_cases
 from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, kind, shown
 from passcurve.types import Problem
 
@@ -44,12 +44,14 @@ def _problem(row: Row) -> Problem:
         pairs = []
     limit_s = max(LEAST_S, _seconds(row.fields.get("time_limit")) * _FACTOR)
     inputs, outputs = [text for text, _ in pairs], [text for _, text in pairs]
+    first, *others = _references(row.fields.get("solutions")) or (None,)
     return Problem(
         id=name,
         prompt="",
         entry_point="",
         check=script_cases(inputs, outputs, "float-tokens", timeout_s=limit_s),
-        reference=_solution(row.fields.get("solutions")),
+        reference=first,
+        other_references=tuple(others),
         statement=row.text("description"),
         timeout_s=(limit_s + 1) * len(pairs) + 5,
     )
@@ -89,12 +91,12 @@ def _number(value: object) -> float:
         return 0.0
 
 
-def _solution(solutions: object) -> str | None:
-    """Return the first solution in Python 3 that compiles, if there is one."""
+def _references(solutions: object) -> tuple[str, ...]:
+    """Return the references among the solutions in Python 3."""
     if isinstance(solutions, dict):
         languages, texts = solutions.get("language") or [], solutions.get("solution") or []
         solutions = [{"language": one, "solution": text} for one, text in zip(languages, texts, strict=False)]
-    return choose_reference(
+    return choose_references(
         [
             str(item["solution"])
             for item in (solutions if isinstance(solutions, list) else [])

@@ -6,6 +6,7 @@ import ast
 import re
 import warnings
 from collections.abc import Sequence
+from itertools import islice
 
 from passcurve.bench.formats.json_text import read_json_text
 from passcurve.bench.formats.rows import Row
@@ -13,6 +14,7 @@ from passcurve.types import WITH_TYPING, Cases, Suite, pack_values
 
 _MOST_SOLUTIONS = 100
 """Number of solutions that are looked at."""
+_MOST_REFERENCES = 5
 OWN_LIMITS = re.compile(r"\s*import sys; *sys\.exit\(0\)\s*")
 """A program that stands for a reference solution where there is none."""
 
@@ -48,12 +50,13 @@ def call_cases(
     )
 
 
-def choose_reference(solutions: Sequence[str]) -> str | None:
-    """Return the first solution that compiles, else the first; None for an empty list.
+def choose_references(solutions: Sequence[str]) -> tuple[str, ...]:
+    """Return the first different solutions that compile, five at most; only the first where none compiles.
 
-    Some of those that are published are in Python 2.
+    Some of those that are published are in Python 2, and some fail their own tests.
     """
-    return next((text for text in solutions[:_MOST_SOLUTIONS] if _compiles(text)), next(iter(solutions), None))
+    different = dict.fromkeys(solutions[:_MOST_SOLUTIONS])
+    return tuple(islice(filter(_compiles, different), _MOST_REFERENCES)) or tuple(solutions[:1])
 
 
 def _compiles(text: str) -> bool:
