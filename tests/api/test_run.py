@@ -184,7 +184,7 @@ def test_a_text_for_stop_is_one_word(tmp_path, monkeypatch):
     for stop in ("", ["\ndef", ""], [1]):
         with pytest.raises(UsageError, match="stop words"):
             pc.generate("starter", model="mutant:", n=1, problems="0,1", stop=stop)
-    for wrong in ({"top_p": 5.0}, {"max_tokens": -1}, {"seed": 1.5}, {"max_retries": -1}):
+    for wrong in ({"top_p": 5.0}, {"max_tokens": -1}, {"seed": 1.5}, {"max_retries": -1}, {"rpm": 0}, {"tpm": "9"}):
         with pytest.raises(UsageError):
             pc.generate("starter", model="mutant:", n=1, problems="0,1", **wrong)
 

@@ -145,7 +145,7 @@ class Server:
             "role": "assistant",
             "model": "tiny-coder-0",
             "content": [] if fault == "nothing said" else blocks,
-            "stop_reason": "max_tokens" if fault == "cut off" else "end_turn",
+            "stop_reason": {"cut off": "max_tokens", "filtered": "refusal"}.get(fault, "end_turn"),
             "stop_sequence": None,
             "usage": {
                 "input_tokens": 4,
@@ -157,7 +157,7 @@ class Server:
 
     def _completion(self, body: dict[str, Any], fault: str) -> dict[str, Any]:
         count = 1 if fault == "n ignored" else body.get("n", 1)
-        finish = {"cut off": "length", "broken off": "error"}.get(fault, "stop")
+        finish = {"cut off": "length", "filtered": "content_filter", "broken off": "error"}.get(fault, "stop")
         choices: list[dict[str, Any]] = []
         for number in range(count):
             text = self.text(body, number)
@@ -176,7 +176,8 @@ class Server:
             choices.append(choice)
         if fault == "an aborted one more":
             choices.insert(0, choices[0] | {"finish_reason": "error"})
-        answer: dict[str, Any] = {"model": "tiny-coder-0", "system_fingerprint": "fp1", "choices": choices}
+        model = "tiny-coder-1" if fault == "another model" else "tiny-coder-0"
+        answer: dict[str, Any] = {"model": model, "system_fingerprint": "fp1", "choices": choices}
         if fault != "no usage":
             answer["usage"] = {
                 "prompt_tokens": 20,

@@ -79,11 +79,12 @@ def test_settings_are_sent(client, server, conversation):
     } == server.requests[0]
 
 
-def test_a_message_that_was_cut_off(client, server, conversation):
-    """The end at the limit of tokens is told as by any other back end."""
-    server.fault = lambda number, body: "cut off"
+@pytest.mark.parametrize(("fault", "reason"), [("cut off", "length"), ("filtered", "content_filter")])
+def test_a_message_that_was_cut_off(client, server, conversation, fault, reason):
+    """The end at the limit of tokens, or by a filter, is told as by any other back end."""
+    server.fault = lambda number, body: fault
     (reply,) = client().generate(conversation())
-    assert "length" == reply.finish_reason
+    assert reason == reply.finish_reason
 
 
 def test_a_message_with_nothing_in_it(client, server, conversation):

@@ -153,6 +153,16 @@ def test_stop_words_and_samples_that_were_cut_off(shell, server, answers, words)
     assert 24 == sum(row.get("raw") == row["completion"] + "\ndef more():\n" for row in rows)
 
 
+def test_a_filter_and_another_model(shell, server, answers, words):
+    """Answers that a content filter has ended are counted, and that two models answered is said."""
+    server.fault = lambda number, body: {0: "filtered", 1: "another model"}.get(number % 8, "")
+    done = shell(*[word for word in words(n=1) if word != "--json"])
+    assert "filtered: 1 of 8 samples (12.5%) were ended by the server's content filter" in done.out
+    assert "models: the server named 2, by samples: tiny-coder-0 (7), tiny-coder-1 (1)" in done.out
+    generated = shell(*words(n=1)).record["generated"]
+    assert (1, {"tiny-coder-0": 7, "tiny-coder-1": 1}) == (generated["filtered"], generated["server_models"])
+
+
 @pytest.mark.nightly
 def test_copies_at_temperature_0(shell, server, answers, words):
     """Samples that are one text are told as n of 1 in effect, and a k above 1 has no value."""

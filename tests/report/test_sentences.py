@@ -131,13 +131,14 @@ def test_a_budget_advises_what_its_widths_say():
 def progress(**fields: object) -> GenerationProgress:
     """Return the progress of ten problems with two samples each at temperature 0."""
     numbers = dict.fromkeys(NUMBERS, 0) | {"stored": 20, "planned": 20, "repeated_problems": 10}
-    words = {"temperature": 0.0, "failures": (), "ended_by": "", "exit_code": 0}
+    words = {"server_models": {}, "temperature": 0.0, "failures": (), "ended_by": "", "exit_code": 0}
     return GenerationProgress(**numbers | words | fields)
 
 
 NUMBERS = (
-    "planned", "stored", "fresh", "truncated", "retried", "prompt_tokens", "completion_tokens", "cached_tokens",
-    "reasoning_tokens", "uncounted", "latency_s", "seconds", "fresh_tokens", "uniform_problems", "repeated_problems",
+    "planned", "stored", "fresh", "truncated", "filtered", "retried", "prompt_tokens", "completion_tokens",
+    "cached_tokens", "reasoning_tokens", "uncounted", "latency_s", "seconds", "fresh_tokens",
+    "uniform_problems", "repeated_problems",
 )  # fmt: skip
 
 

@@ -198,6 +198,8 @@ def _generated(run: ScoredRun, prices: Path | None) -> dict[str, Any] | None:
         "samples": totals.samples,
         "truncated": totals.truncated,
         "truncated_rate": totals.truncated / totals.samples if totals.samples else None,
+        "filtered": totals.filtered,
+        "server_models": dict(totals.server_models.most_common()),
         "prompt_tokens": totals.prompt_tokens,
         "completion_tokens": totals.completion_tokens,
         "uncounted": totals.uncounted,

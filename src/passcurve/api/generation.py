@@ -51,6 +51,8 @@ def generate(
     per_request: int = 1,
     request_timeout_s: float = 600.0,
     max_retries: int = 6,
+    rpm: float | None = None,
+    tpm: float | None = None,
     run: str | Path | None = None,
     watch: Watch | None = None,
     **judging_options: Unpack[JudgingOptions],
@@ -84,6 +86,8 @@ def generate(
         per_request=per_request,
         request_timeout_s=request_timeout_s,
         max_retries=max_retries,
+        requests_per_minute=rpm,
+        tokens_per_minute=tpm,
     )
     ready = Model(settings, chosen, judging_options.get("problems", ""))
     (degree,) = ready.temperatures(None if temperature is None else (temperature,))

@@ -267,6 +267,9 @@ def _check_decoding(chosen: ModelSettings) -> None:
         raise UsageError(f"seed={chosen.seed!r} is no integer")
     if not config.is_count(chosen.max_retries, 0):
         raise UsageError(f"max_retries={chosen.max_retries!r} is no integer of at least 0")
+    for name, value in (("rpm", chosen.requests_per_minute), ("tpm", chosen.tokens_per_minute)):
+        if value is not None and not (_is_number(value) and value > 0):
+            raise UsageError(f"{name}={value!r} is no number above 0")
     if not (_is_number(chosen.request_timeout_s) and chosen.request_timeout_s > 0):
         raise UsageError(f"request_timeout_s={chosen.request_timeout_s!r} is no number of seconds")
 

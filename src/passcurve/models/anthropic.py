@@ -25,6 +25,7 @@ _FINISH = {
     "stop_sequence": "stop",
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
 }
 """The reasons by the names that other servers use; an unknown reason is kept."""
 

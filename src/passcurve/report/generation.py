@@ -11,6 +11,7 @@ from passcurve.report.terminal import number, printable, truncate
 from passcurve.types import Counts, Estimate, GenerationProgress, Prices
 
 _FAILURES_SHOWN = 5
+_MODELS_SHOWN = 5
 
 
 def live_parts(at: GenerationProgress) -> list[str]:
@@ -49,9 +50,20 @@ def final_lines(progress: GenerationProgress) -> list[str]:
         lines.append(f"  more than asked for: {progress.stored:,} samples are stored, and all of them are scored")
     lines += _copies(progress)
     if progress.truncated:
-        share = f"{progress.truncated:,} of {progress.stored:,} samples ({progress.truncated / progress.stored:.1%})"
+        share = _share(progress.truncated, progress.stored)
         lines.append(f"  truncated: {share} were cut off at the limit of tokens; --max-tokens raises it")
+    if progress.filtered:
+        share = _share(progress.filtered, progress.stored)
+        lines.append(f"  filtered: {share} were ended by the server's content filter, and count as the model's")
+    if len(progress.server_models) > 1:
+        names = (f"{printable(name)} ({count:,})" for name, count in progress.server_models.items())
+        shown = ", ".join(truncate(names, _MODELS_SHOWN, "more"))
+        lines.append(f"  models: the server named {len(progress.server_models)}, by samples: {shown}")
     return lines
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part:,} of {whole:,} samples ({part / whole:.1%})"
 
 
 def _copies(progress: GenerationProgress) -> list[str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -31,6 +32,8 @@ _NAME = re.compile(r"(?:completions-(\d{3,})\.jsonl|config-(\d{3,})\.json)")
 MAX_INDEX = 1 << 24
 """Largest index of a sample; a damaged line may hold a larger one."""
 _BUFFER_BYTES = 1 << 20
+_FILTERED = "content_filter"
+"""The ``finish_reason`` of a text that the server's filter has ended."""
 
 
 class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,15 +92,10 @@ class _StoredIndices:
         return True
 
 
-class Totals:
-    """Sums over all samples of a run."""
+class Repetition:
+    """The number of problems that have several samples, and of those whose samples are all one text."""
 
     def __init__(self) -> None:
-        self.samples = self.truncated = self.retried = 0
-        self.prompt_tokens = self.completion_tokens = self.reasoning_tokens = self.cached_tokens = 0
-        self.uncounted = 0
-        """Number of requests that did not report their tokens."""
-        self.latency_s = 0.0
         self.uniform_problems = 0
         """Number of problems with several samples that are all one text."""
         self._texts: dict[str, bytes | None] = {}
@@ -110,20 +108,7 @@ class Totals:
         return len(self._repeated)
 
     def add(self, line: CompletionLine) -> None:
-        """Count one sample."""
-        self._compare_text(line)
-        self.samples += 1
-        # A text that goes on after a stop word was not truncated too early.
-        self.truncated += line.finish_reason == "length" and line.raw is UNSET
-        self.retried += line.attempts - 1 if line.choice == 0 else 0
-        self.latency_s += line.latency_s
-        self.uncounted += line.choice == 0 and None in (line.completion_tokens, line.prompt_tokens)
-        self.prompt_tokens += line.prompt_tokens or 0
-        self.completion_tokens += line.completion_tokens or 0
-        self.reasoning_tokens += line.reasoning_tokens or 0
-        self.cached_tokens += line.cached_tokens or 0
-
-    def _compare_text(self, line: CompletionLine) -> None:
+        """Count the text of one sample."""
         text = line.solution if isinstance(line.solution, str) else line.completion
         digest = blake2b(str(text).encode("utf-8", "surrogatepass"), digest_size=8).digest()
         if line.task_id not in self._texts:
@@ -137,6 +122,37 @@ class Totals:
             self.uniform_problems -= only != digest
         if only != digest:
             self._texts[line.task_id] = None
+
+
+class Totals:
+    """Sums over all samples of a run."""
+
+    def __init__(self) -> None:
+        self.samples = self.truncated = self.filtered = self.retried = 0
+        self.prompt_tokens = self.completion_tokens = self.reasoning_tokens = self.cached_tokens = 0
+        self.uncounted = 0
+        """Number of requests that did not report their tokens."""
+        self.server_models: Counter[str] = Counter()
+        """Number of samples of each model that the server named."""
+        self.latency_s = 0.0
+        self.repetition = Repetition()
+
+    def add(self, line: CompletionLine) -> None:
+        """Count one sample."""
+        self.repetition.add(line)
+        self.samples += 1
+        # A text that goes on after a stop word was not truncated too early.
+        self.truncated += line.finish_reason == "length" and line.raw is UNSET
+        self.filtered += line.finish_reason == _FILTERED
+        if line.server_model:
+            self.server_models[line.server_model] += 1
+        self.retried += line.attempts - 1 if line.choice == 0 else 0
+        self.latency_s += line.latency_s
+        self.uncounted += line.choice == 0 and None in (line.completion_tokens, line.prompt_tokens)
+        self.prompt_tokens += line.prompt_tokens or 0
+        self.completion_tokens += line.completion_tokens or 0
+        self.reasoning_tokens += line.reasoning_tokens or 0
+        self.cached_tokens += line.cached_tokens or 0
 
 
 class Completions:

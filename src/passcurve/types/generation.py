@@ -101,6 +101,8 @@ class GenerationProgress(
     """Samples of this session."""
     truncated: int
     """Samples that reached the limit of tokens."""
+    filtered: int
+    """Samples that the server's content filter ended."""
     retried: int
     prompt_tokens: int
     completion_tokens: int
@@ -113,6 +115,8 @@ class GenerationProgress(
     """Duration of this session, until the latest reply."""
     fresh_tokens: int
     """Completion tokens of this session."""
+    server_models: dict[str, int]
+    """Samples of each model that the server named, the most frequent one first."""
     temperature: float | None
     repeated_problems: int
     """Problems with two samples or more."""
