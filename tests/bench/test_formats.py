@@ -373,3 +373,30 @@ def test_published_files_with_unread_tests() -> None:
         for problem in read_problems(Path(str(DATA)) / file):
             assert isinstance(problem.check, Cases)
             assert ["base", "plus"] == [suite.name for suite in problem.check.suites]
+
+
+def test_a_number_for_a_name(tmp_path: Path) -> None:
+    """A number names a problem as in other formats; an empty text does not."""
+    path = tmp_path / "b.jsonl"
+    path.write_bytes(lines({**ROW, "task_id": 7}))
+    assert ["7"] == [problem.id for problem in read_problems(path)]
+    path.write_bytes(lines({**ROW, "task_id": " "}))
+    with pytest.raises(DataError, match="a name for the problem"):
+        read_problems(path)
+
+
+@pytest.mark.parametrize(
+    ("document", "what"),
+    [
+        ({"features": [], "rows": [{"row_idx": 0, "row": ROW}]}, "each within 'row'"),
+        ({"row_idx": 0, "row": ROW}, "each within 'row'"),
+        ({name: {"0": value} for name, value in ROW.items()}, "orient='records'"),
+        ({name: [value] for name, value in ROW.items()}, "an object for each row"),
+    ],
+)
+def test_rows_that_are_wrapped(document: dict[str, object], what: str, tmp_path: Path) -> None:
+    """A file whose rows are wrapped is refused with what makes rows of it."""
+    path = tmp_path / "b.json"
+    path.write_bytes(json.dumps(document).encode())
+    with pytest.raises(DataError, match=f"this looks like .*{re.escape(what)}"):
+        read_problems(path)

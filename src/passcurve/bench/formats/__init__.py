@@ -89,11 +89,13 @@ def _parse_toml(text: bytes, source: str) -> Iterator[Row]:
 def _find_format(rows: tuple[Row, ...]) -> Format:
     """Return the format of rows; that of HumanEval where no other matches."""
     fields = rows[0].fields
-    if human_eval.FORMAT.matches(fields):
+    if human_eval.FORMAT.matches(fields) and isinstance(fields["prompt"], str):
         return human_eval.FORMAT
     # Loaded here: most files are in the format of HumanEval.
-    from passcurve.bench.formats.detect import FORMATS
+    from passcurve.bench.formats.detect import FORMATS, explain_layout
 
+    if layout := explain_layout(fields):
+        raise DataError(f"{rows[0].place}: this looks like {layout}")
     return next((form for form in FORMATS if form.matches(fields)), human_eval.FORMAT)
 
 

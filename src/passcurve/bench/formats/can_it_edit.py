@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from passcurve.bench.formats.mbpp import read_task_id
 from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, shown
 from passcurve.types import Assertions, Problem
 
@@ -47,7 +46,7 @@ def _repacked(row: Row) -> Problem:
 
 def _problem(row: Row, instruction: str, before: str, after: str, tests: str) -> Problem:
     return Problem(
-        id=read_task_id(row, "id"),
+        id=row.name("id"),
         prompt="",
         statement=f"{instruction}\n\n```python\n{before}\n```\n",
         # The statements use whatever the program defines: classes, mostly.

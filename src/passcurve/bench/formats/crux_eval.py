@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from passcurve.bench.formats.mbpp import read_task_id
 from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row
 from passcurve.errors import UsageError
 from passcurve.types import Expression, Problem
@@ -37,7 +36,7 @@ def _problem(row: Row, asks_input: bool, in_process: bool) -> Problem:
     code, arguments, result = row.text("code"), row.text("input"), row.text("output")
     call = f"{_FUNCTION}({arguments})"
     return Problem(
-        id=read_task_id(row, "id"),
+        id=row.name("id"),
         prompt="",
         statement=code + (f"\n# {_FUNCTION}(??) == {result}\n" if asks_input else f"\n# {call} == ??\n"),
         entry_point=_FUNCTION,

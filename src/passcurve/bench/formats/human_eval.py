@@ -54,15 +54,12 @@ def read_entry_point(row: Row) -> str:
 
 def _problem(row: Row) -> Problem:
     entry_point = read_entry_point(row)
-    task_id = row.text("task_id")
-    if not task_id.strip():
-        raise row.fault(f"found task_id {shown(task_id)}", "a name for the problem")
     test, reference, suffix = (row.optional_text(name) for name in ("test", "canonical_solution", "suffix"))
     # A gap may be filled by white space, and between two parts by nothing.
     has_gap = row.fields.get("suffix") is not None and row.fields.get("canonical_solution") is not None
     has_reference = bool(reference.strip()) or (has_gap and bool(reference or suffix))
     return Problem(
-        id=task_id,
+        id=row.name("task_id"),
         prompt=row.text("prompt"),
         entry_point=entry_point,
         check=FunctionTests(source=test if test.strip() else ""),

@@ -10,7 +10,6 @@ import msgspec
 
 from passcurve.bench.choose import is_date
 from passcurve.bench.formats.contest_cases import as_text, call_cases, read_arguments, read_json, script_cases
-from passcurve.bench.formats.mbpp import read_task_id
 from passcurve.bench.formats.packed_tests import unpack_tests
 from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, kind
 from passcurve.types import Cases, Problem
@@ -37,7 +36,7 @@ FORMAT = Format("livecodebench", _matches, _parse)
 
 
 def _problem(row: Row, options: ReadOptions) -> Problem:
-    question = read_task_id(row, "question_id")
+    question = row.name("question_id")
     tests = [test for field in ("public_test_cases", "private_test_cases") for test in _read_tests(row, field)]
     metadata = row.fields.get("metadata") or {}
     if isinstance(metadata, str):

@@ -36,17 +36,6 @@ def _parse(rows: Sequence[Row], options: ReadOptions) -> Parsed:
 FORMAT = Format("mbpp", _matches, _parse)
 
 
-def read_task_id(row: Row, field: str = "task_id") -> str:
-    """Return the name of a problem, which may be a number in the file."""
-    value = row.fields.get(field)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    task_id = row.text(field)
-    if not task_id.strip():
-        raise row.fault(f"found an empty {field!r}", "a name for the problem")
-    return task_id
-
-
 def _problem(row: Row, plus_s: float) -> Problem:
     code, plus = row.optional_text("code"), row.optional_text("test")
     tests = tuple(test for test in row.texts("test_list") if test.strip())
@@ -60,7 +49,7 @@ def _problem(row: Row, plus_s: float) -> Problem:
         setup, tests = f"{setup}\n{plus_setup}".strip(), (*tests, *plus_tests)
     setup = "\n".join((*needed_imports((setup, *tests), code), setup)).strip()
     return Problem(
-        id=read_task_id(row),
+        id=row.name("task_id"),
         prompt="",
         statement=statement,
         entry_point=entry_point,

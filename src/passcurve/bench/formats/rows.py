@@ -80,6 +80,16 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         """Return a field as ``text`` does, or the empty string where it is null or not there."""
         return self.text(field) if self.fields.get(field) is not None else ""
 
+    def name(self, field: str) -> str:
+        """Return a field that must name a problem: text, or a number, which becomes text."""
+        value = self.fields.get(field)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        name = self.text(field)
+        if not name.strip():
+            raise self.fault(f"found {field} {shown(name)}", "a name for the problem")
+        return name
+
     def array(self, field: str) -> list[object]:
         """Return a field that must be an array; raise DataError where it is not there or is something else."""
         if field not in self.fields:
