@@ -216,6 +216,32 @@ def test_code_is_no_prose(code: str) -> None:
     assert JS.prompt + code == program(problem, code)
 
 
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "Here is the function:\n",
+        "Sure! Here is the code.\nIt doubles its argument, and\nreturns it.\n\n",
+        "**Solution**\n\n- It is short.\n* It is right.\n\n",
+    ],
+)
+@pytest.mark.parametrize(
+    "code", ["function twice(x) {\n    return 2 * x;\n}\n", "// Twice.\nconst twice = x =>\n    2 * x;\n"]
+)
+def test_prose_in_front_of_a_program_is_dropped(prose: str, code: str) -> None:
+    """What a model says in front of its program without a fence is not code, nor is what it says behind."""
+    assert code == program(JS, prose + code)
+    assert code == program(JS, f"{prose}{code}\nThis function takes one number.\n").rstrip("\n") + "\n"
+    assert f"{JS.prompt}    return 2 * x;\n}}\n" == program(JS, "    return 2 * x;\n}\n")
+
+
+def test_last_return_of_lua() -> None:
+    """A module's last statement may not stand before tests; a function's stays."""
+    lua = script("lua", "-- Return twice x.\nlocal function twice(x)\n", "print(twice(1))\n")
+    code = "local function twice(x)\n    return 2 * x\nend\n"
+    assert code == program(lua, f"{code}\nreturn twice\n", form="solution").rstrip("\n") + "\n"
+    assert code == program(lua, code, form="solution")
+
+
 def test_program_is_left_open_once() -> None:
     """Braces go until the tests can close as many as they do, and none of a text that was cut before its last."""
     open_text = f"{CPP.prompt}    if (x) {{\n        return 1;\n    }}\n"

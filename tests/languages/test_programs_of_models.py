@@ -34,6 +34,7 @@ def replies(language: str, prompt: str, rest: str) -> dict[str, str]:
         "has a bare fence": f"```\n{whole}\n```\n{PROSE}",
         "never closes": f"```{fence}\n{whole}",
         "has prose": f"{rest}\n\n{PROSE}",
+        "leads with prose": f"Sure! Here is the code.\nIt goes through all, and\nreturns them.\n\n{whole}\n\n{PROSE}",
         "has usage": f"```{fence}\n{whole}\n{USAGE[language]}```\n",
         "has usage apart": f"```{fence}\n{whole}\n```\nUse it:\n```{fence}\n{USAGE[language]}```\n",
     }

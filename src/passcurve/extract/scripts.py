@@ -16,7 +16,7 @@ from passcurve.extract.braces import blank_texts, find_braces
 from passcurve.extract.fences import Block, describe_taken, find_fences
 from passcurve.extract.source import MAX_CHARS
 from passcurve.extract.step import Change, Task
-from passcurve.extract.tails import ends_as_code, find_prose, is_prose, through_last_brace
+from passcurve.extract.tails import ends_as_code, find_code, find_prose, is_prose, through_last_brace
 from passcurve.types import ProgramCases, Script, language_of
 
 _IMPORT = re.compile(r'^import[ \t]+(?:\((?P<many>[^)]*)\)|(?P<one>(?:\w+[ \t]+)?"[^"\n]*"))[ \t]*\n?', re.MULTILINE)
@@ -39,7 +39,8 @@ class TakeFence(msgspec.Struct, frozen=True):
         """Take the block; ``auto`` takes the first that declares the function."""
         blocks = _find_blocks(task, text)
         if not blocks:
-            return _without_prose(task, text, "")
+            rest, note = _without_lead(task, text)
+            return _without_prose(task, rest, note) or (Change(text=rest, note=note) if note else None)
         names = _writing(task).names
         likely = [block for block in blocks if block.language in names] or blocks
         taken = self._choose(task, likely)
@@ -56,6 +57,18 @@ class TakeFence(msgspec.Struct, frozen=True):
                 name = _function(task)
                 return next((block for block in blocks if name and _declares(task, block.text, name)), blocks[0])
         return blocks[0]
+
+
+def _without_lead(task: Task, text: str) -> tuple[str, str]:
+    """Drop the prose in front of a program that no fence begins; return the rest, and a note where it is less."""
+    writing = _writing(task)
+    function = writing.defines.replace("NAME", r"[A-Za-z_]\w*")
+    parts = (function, writing.imports, writing.container, writing.main, writing.program.package)
+    begins = re.compile("|".join(f"(?:{part})" for part in parts if part) or r"(?!)", re.MULTILINE)
+    place = find_code(text, begins) if len(text) <= MAX_CHARS else None
+    if not place:
+        return text, ""
+    return text[place:], f"dropped prose in front ({place:,} characters)"
 
 
 def _without_prose(task: Task, text: str, note: str) -> Change | None:

@@ -1,4 +1,4 @@
-"""The end of a program in a text that has no fence around it: what follows is prose, usage or remarks."""
+"""The ends of a program in a text that has no fence around it: prose before it, and prose, usage or remarks behind."""
 
 from __future__ import annotations
 
@@ -8,17 +8,34 @@ _END_OF_CODE = re.compile(r"(?:[})\]][;,]?|;|\?>|\b(?:end|fi|done|esac))[ \t]*\Z
 """The end of a line with which a block or a statement may end."""
 _MARK = re.compile(r"(?:#{2,6}[ \t]+|\*\*|[-*][ \t]+|\d+\.[ \t]+|>[ \t]+)")
 """The beginning of a line of Markdown: a heading, bold text, an item, a quotation."""
-_WORD = re.compile(r"[\"'`*_(]*[A-Za-z][a-z'’-]*[\"'`*_).,:;]*\Z")
+_WORD = re.compile(r"[\"'`*_(]*[A-Za-z][a-z'’-]*[\"'`*_).,:;!]*\Z")
 _CODE_ENDS = (";", "{", "}", "(", "[", "=", ">", ",", "\\")
+_STATEMENT = (";", "{")
 _WORDS = 3
 """Number of words that make a line prose."""
 _TRIES = 50
-"""Number of lines to look at that may begin the prose."""
+"""Number of lines to look at that may begin the prose, or end it."""
+_LONG_LINE = 1000
 _REMARK = ("//", "#", "--", "*", "/*")
 _PAIRS = (("/*", "*/"), ("[[", "]]"), ("=begin", "=end"), ("#|", "|#"), ('R"(', ')"'))
 _QUOTES = ('"', "`")
 _OPENINGS = re.compile(r"^=(?!cut\b|begin\b|end\b)[a-z]\w*|<<[-~<]?['\"]?[A-Z]\w*|q\"[A-Z]|\[=+\[", re.MULTILINE)
 """The beginning of a text or a comment of several lines whose end is a word of its own."""
+
+
+def find_code(text: str, begins: re.Pattern[str]) -> int | None:
+    """Return the place of the first line at the margin that begins code, where a text opens with prose."""
+    if not is_prose(text.lstrip("\n").partition("\n")[0]):
+        return None
+    at = 0
+    for line in text.split("\n", maxsplit=_TRIES)[:_TRIES]:
+        is_remark = line.startswith(_REMARK) and not _MARK.match(line)
+        is_statement = not line[:1].isspace() and line.rstrip().endswith(_STATEMENT)
+        is_code = is_remark or is_statement or (len(line) < _LONG_LINE and begins.match(text, at) is not None)
+        if is_code and line.strip() and not is_prose(line):
+            return at
+        at += len(line) + 1
+    return None
 
 
 def find_prose(text: str) -> int | None:
