@@ -46,3 +46,33 @@ def test_first_decoded_by_threads() -> None:
     """Records that four threads decode at once, and none before, are read; without the lock the process dies."""
     done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, check=False)
     assert (0, "1200\n") == (done.returncode, done.stdout), done.stderr
+
+
+FORK = """
+import os, signal, threading, time
+import msgspec
+from passcurve.types.decoding import decodable
+
+def slow():
+    looked.set()
+    time.sleep(0.3)
+    return int
+
+class Record(msgspec.Struct):
+    number: "slow()" = 0
+
+looked = threading.Event()
+threading.Thread(target=decodable, args=(Record,)).start()
+looked.wait()
+if child := os.fork():
+    print(os.waitpid(child, 0)[1])
+else:
+    signal.alarm(5)
+    os._exit(msgspec.json.decode(b'{"number": 3}', type=decodable(Record)).number)
+"""
+
+
+def test_a_fork_while_a_thread_looks() -> None:
+    """A process that is forked meanwhile can decode the record, and others."""
+    done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, check=False)
+    assert (0, f"{3 << 8}\n") == (done.returncode, done.stdout), done.stderr

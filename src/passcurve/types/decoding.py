@@ -8,6 +8,7 @@ A second thread that decodes one meanwhile reads fields that are not there yet, 
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from typing import TypeVar
 
@@ -15,6 +16,9 @@ import msgspec
 
 _T = TypeVar("_T")
 _LOCK = threading.Lock()
+if hasattr(os, "register_at_fork"):
+    # A child has neither a lock that nobody releases nor a record that was half looked at.
+    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
 
 
 def decodable(kind: _T) -> _T:
