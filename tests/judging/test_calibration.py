@@ -55,10 +55,10 @@ class Calibrator:
         return [calibrations[problem.id] for problem in problems]
 
 
-def make_problem(reference: str | None, test: str, prompt: str = "def f(*args):\n") -> Problem:
+def make_problem(reference: str | None, test: str, prompt: str = "def f(*args):\n", before: str = "") -> Problem:
     """Return a problem whose check has this body."""
     code = None if reference is None else f"    {reference}\n"
-    test = f"def check(candidate):\n    {test}\n"
+    test = f"{before}def check(candidate):\n    {test}\n"
     return Problem(
         id=f"T/{hash((reference, test))}",
         prompt=prompt,
@@ -188,6 +188,27 @@ def test_without_a_reference(jail: Jailed):
     assert ("referee", False, None) == (calibration.plan.mode, calibration.plan.fault is not None, calibration.verdict)
     assert "no reference solution" in calibration.plan.note
     assert 2 == len(calibrator.jobs)
+
+
+@pytest.mark.parametrize(
+    ("test", "reason"),
+    [("assert candidate(N()).v == 3", "type N, which cannot"), ("assert candidate(io.StringIO('x'))", "type StringIO")],
+)
+def test_what_cannot_cross_without_a_reference(jail: Jailed, test: str, reason: str):
+    """Tests that pass a wrong program what cannot cross are judged in shared mode, if that may be."""
+    problem = make_problem(None, test, before="import io\nclass N:\n    v = 3\n")
+    plan = calibrate(jail, problem).plan
+    assert ("shared", None) == (plan.mode, plan.fault)
+    assert "to calibrate with; judged in shared mode: the tests pass a value of" in plan.note
+    assert reason in plan.note
+    plan = calibrate(jail, problem, "referee").plan
+    assert ("tests", True) == (plan.fault, "--verdict auto" in plan.note)
+
+
+def test_a_missing_package_without_a_reference(jail: Jailed):
+    """Tests that import what is not there are at fault, whatever the program."""
+    plan = calibrate(jail, make_problem(None, "assert candidate(1)", before="import no_such_package\n")).plan
+    assert ("package", True) == (plan.fault, "'no_such_package'" in plan.note)
 
 
 SECOND = "assert g(1) == 2 and g(2) == 3"

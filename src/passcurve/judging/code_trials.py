@@ -43,6 +43,12 @@ class _TestsAlone(NamedTuple):
     """Record the calls of the tests."""
 
 
+class _Unfit(NamedTuple):
+    """The tests do not fit their mode; ``calibration`` is None where another trial must follow."""
+
+    calibration: Calibration | None
+
+
 class _AloneReport(msgspec.Struct, frozen=True):
     """Report on that: anything may come in its place, as tests can write reports of their own."""
 
@@ -137,6 +143,8 @@ class CodeTrials:
     def take(self, verdict: Verdict, outcome: Outcome) -> Calibration | None:
         """Take the verdict of a trial; return the calibration, or None when another trial must follow."""
         if self._calibration is not None:
+            if self.problem.reference is None and (unfit := self._take_unfit(verdict)) is not None:
+                return unfit.calibration
             if self.program == self.problem.prompt:
                 return self._faulty("tests", _BARE_PROMPT, verdict) if verdict.passed else self._calibration
             is_vacuous = self._wrong_programs.take(passed=verdict.passed)
@@ -173,6 +181,25 @@ class CodeTrials:
             return self._usable(None)
         return self._explain_failures()
 
+    def _take_unfit(self, verdict: Verdict) -> _Unfit | None:
+        """Go on to shared mode where tests without a reference solution cannot be apart from any program.
+
+        A wrong program shows it, and a package that is missing; a sample may not, for it could say so of sound tests.
+        """
+        if package := _missing_package(verdict):
+            return _Unfit(self._lacks(package, verdict))
+        if self.plan.mode != "referee" or not verdict.message.startswith(BENCHMARK):
+            return None
+        reason = verdict.message.removeprefix(BENCHMARK)
+        if self._mode == "referee":
+            return _Unfit(self._faulty("tests", f"{reason}: --verdict auto judges it in shared mode", verdict))
+        self._plans, self._number = PLANS["shared"], 0
+        self._wrong_programs = WrongPrograms(self.problem.entry_point)
+        self.program = self._wrong_programs.program
+        plan = msgspec.structs.replace(self._plans[0], note=f"{NO_REFERENCE}; judged in shared mode: {reason}")
+        self._calibration = Calibration(problem=self.problem, plan=plan, verdict=None)
+        return _Unfit(None)
+
     def _begin_wrong(self, calibration: Calibration) -> Calibration | None:
         """Begin with the wrong programs, under the plan of the reference solution."""
         self._calibration = calibration
@@ -207,9 +234,7 @@ class CodeTrials:
         if first.message.startswith(BENCHMARK):
             return self._faulty("tests", first.message.removeprefix(BENCHMARK), first)
         if package := _missing_package(first) or self._missing_package:
-            return self._faulty(
-                "package", f"it needs {package!r}, which cannot be imported here (--packages {package})", first
-            )
+            return self._lacks(package, first)
         note = f"the reference solution does not pass: {describe_verdict(first)}"
         if last.mode != first.mode and describe_verdict(last) != describe_verdict(first):
             note += f"; in shared mode {describe_verdict(last)}"
@@ -237,6 +262,10 @@ class CodeTrials:
             note = f"{NO_REFERENCE}; judged in shared mode: {describe_names(self._undefined_names)}"
         plan = msgspec.structs.replace(self.plan, note=note, known_report=known_report)
         return Calibration(problem=self.problem, plan=plan, verdict=verdict)
+
+    def _lacks(self, package: str, verdict: Verdict) -> Calibration:
+        note = f"it needs {package!r}, which cannot be imported here (--packages {package})"
+        return self._faulty("package", note, verdict)
 
     def _faulty(self, fault: Fault, note: str, verdict: Verdict) -> Calibration:
         plan = CheckPlan(mode=PLANS[self._mode][0].mode, fault=fault, note=note)
