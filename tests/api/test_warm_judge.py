@@ -121,6 +121,18 @@ def test_a_share_of_the_tests(starter):
     assert judgement.share == judgement.tests_passed / judgement.tests
 
 
+def test_an_end_that_no_test_counts():
+    """Whoever fails after the last test that is counted has less than all of them."""
+    test = "def check(candidate):\n    assert candidate(1) == 1\n    candidate(None)\n"
+    problem = {"id": "p", "kind": "function", "entry_point": "f", "test": test}
+    ends = ["", "    if x is None: raise ValueError\n", "    if x is None: __import__('os')._exit(0)\n"]
+    rows = [{"problem": problem, "solution": f"def f(x):\n{end}    return x\n"} for end in ends]
+    with pc.Judge(workers=1, all_tests=True) as judge:
+        judgements = judge(rows)
+    assert [(1, 1)] * 3 == [(one.tests, one.tests_passed) for one in judgements]
+    assert [1.0, 0.5, 0.5] == [one.share for one in judgements]
+
+
 def test_a_problem_that_cannot_be_judged_rewards_nobody(tmp_path, shell_in):
     """Where the reference fails its own tests, nobody knows whether a sample is right."""
     shell = shell_in(tmp_path)

@@ -53,6 +53,9 @@ def test_trl(starter, unjudgeable):
     plain, chat, unknown = asyncio.run(main())
     assert [1.0, *[0.0] * 4] == plain == chat
     assert [None] == unknown
+    # A dataset of several kinds has no id in some rows.
+    mixed = reward(prompts=["p"] * 2, completions=[texts[0]] * 2, task_id=[None, "starter/0"])
+    assert [None, 1.0] == asyncio.run(mixed)
     with pytest.raises(UsageError, match="task_id"):
         asyncio.run(reward(prompts=["p"], completions=["x"]))
     with pytest.raises(DataError, match="starter/999"):
@@ -92,6 +95,9 @@ def test_verl(starter, unjudgeable):
     assert {"score": -1.0, "passed": 0.0, "void": 1.0} == unknown
     with pytest.raises(UsageError, match="task_id"):
         compute_score("starter", "x", {"inputs": []})
+    # Tables fill what a row lacks with None.
+    named = compute_score("starter", starter.right()["completion"], "starter/0", {"task_id": None})
+    assert 1.0 == named["score"]
 
 
 @pytest.mark.ci
@@ -110,6 +116,8 @@ def test_slime(starter, unjudgeable):
     named = sample(PARTLY, "4")
     named.metadata = {"task_id": "starter/0"}
     assert 0 < asyncio.run(slime.make_reward("starter", share=True, workers=1)(arguments, named)) < 1
+    named.metadata, named.label = {"task_id": None}, "starter/0"
+    assert 0.0 == asyncio.run(reward(arguments, named))
     unknown = sample("    return 2\n", "B/0")
     with pytest.raises(SandboxError, match="void_reward"):
         asyncio.run(slime.make_reward(unjudgeable, workers=1)(arguments, unknown))
@@ -135,3 +143,34 @@ def test_a_process_ends_with_its_judge(starter):
         "assert child == 0 or os.waitpid(child, 0)[1] == 0\n"
     )
     assert 0 == subprocess.run([sys.executable, "-c", source], timeout=60, check=False).returncode
+
+
+@pytest.mark.ci
+def test_a_sandbox_that_is_lost(starter):
+    """While each new sandbox is killed nobody knows, and nothing is raised that ends the training."""
+    source = (
+        "import asyncio, os, signal, subprocess, sys, threading, time\n"
+        "from passcurve.compat.trainers.trl import make_reward\n"
+        "from passcurve.compat.trainers.verl import compute_score\n"
+        "def kill():\n"
+        "    while killing:\n"
+        "        for task in os.listdir('/proc/self/task'):\n"
+        "            try:\n"
+        "                with open(f'/proc/self/task/{task}/children') as file: children = file.read().split()\n"
+        "                for child in children: os.kill(int(child), signal.SIGKILL)\n"
+        "            except OSError: pass\n"
+        "        time.sleep(0.002)\n"
+        f"right = {starter.right()['completion']!r}\n"
+        "score = lambda: compute_score('starter', right, 'starter/0', void_score=-1.0, options={'workers': 1})\n"
+        "reward = make_reward('starter', workers=1)\n"
+        "call = lambda: asyncio.run(reward(completions=[right], task_id=['starter/0']))\n"
+        "killing = True\n"
+        "thread = threading.Thread(target=kill)\n"
+        "thread.start()\n"
+        "lost = (score()['score'], call())\n"
+        "killing = False\n"
+        "thread.join()\n"
+        "print(lost, score()['score'], call())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=120, check=False)
+    assert "(-1.0, [None]) 1.0 [1.0]\n" == done.stdout, done.stderr

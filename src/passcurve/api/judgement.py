@@ -41,11 +41,13 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     def share(self) -> float | None:
         """The share of tests that passed; the reward where they are not counted, None where nobody knows.
 
-        Without ``all_tests`` those after the first failure have not run.
+        Without ``all_tests`` those after the first failure have not run.  What fails though all of them passed has
+        ended in what no test counts, which is one test more here.
         """
         if self.passed is None or not self.tests:
             return self.reward
-        return self.tests_passed / self.tests
+        uncounted = self.tests_passed == self.tests and not self.passed
+        return self.tests_passed / (self.tests + uncounted)
 
 
 def list_rows(rows: Iterable[Row]) -> list[Row]:

@@ -55,7 +55,8 @@ def _scorer_factory() -> Callable[..., Any]:
 
         async def score(state: Any, _: object) -> Any:
             text = state.output.completion
-            task = str((state.metadata or {}).get("task_id", state.sample_id))
+            named = (state.metadata or {}).get("task_id")
+            task = str(state.sample_id if named is None else named)
             judgement = await _judge(benchmark, settings, task, text)
             facts = _describe(judgement)
             if judgement.passed is None:
@@ -73,11 +74,10 @@ def _scorer_factory() -> Callable[..., Any]:
 
 
 async def _judge(benchmark: str, settings: Mapping[str, Any], task: str, text: str) -> Judgement:
-    from passcurve.compat.trainers.warm import warm_judge
+    from passcurve.compat.trainers.warm import judge_rows
 
     def judge_one() -> Judgement:
-        judge = warm_judge(benchmark, settings)
-        (judgement,) = judge([{"task_id": task, "completion": text}])
+        (judgement,) = judge_rows(benchmark, settings, [{"task_id": task, "completion": text}])
         return judgement
 
     judged: Judgement = await _in_thread(judge_one)

@@ -106,6 +106,8 @@ def _find(
     for walls in candidates:
         try:
             ready = try_walls(walls, toolchain, limits, fork_server, rewind=reuse != "fork", spare=spare)
+        except KilledError:
+            raise
         except SandboxError as error:
             missing.append(f"{'namespaces' if walls.namespaces else 'landlock and seccomp'}: {error}")
             continue

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from passcurve.compat.trainers.warm import describe_void, reward_of, text_of, warm_judge
+from passcurve.compat.trainers.warm import describe_void, first_id, judge_rows, reward_of, text_of
 from passcurve.errors import SandboxError, UsageError
 
 
@@ -29,13 +29,13 @@ def make_env(
     row = extras or {}
     nested = ((row.get("extra_info"), "task_id"), (row.get("reward_spec"), "ground_truth"))
     ids = [row.get("task_id"), *(part.get(name) for part, name in nested if isinstance(part, Mapping))]
-    task = next((one for one in ids if isinstance(one, str)), None)
+    task = first_id(*ids)
     if task is None:
         raise UsageError("the row has no task_id, and the ground truth of its reward_spec is no id of a problem")
     settings = {"extract": "auto", "all_tests": share, **(options or {})}
 
     def judge_answer(text: str) -> tuple[float, dict[str, Any]]:
-        (judgement,) = warm_judge(benchmark, settings)([{"task_id": task, "completion": text_of(text)}])
+        (judgement,) = judge_rows(benchmark, settings, [{"task_id": task, "completion": text_of(text)}])
         earned = reward_of(judgement, share=share)
         reward = void_reward if earned is None else earned
         if reward is None:
@@ -46,8 +46,17 @@ def make_env(
     return _env_class()(judge_answer)
 
 
+def _aggregate_metrics(metrics: list[dict[str, Any]]) -> Any:
+    """Return the means over many episodes."""
+    return _env_class().aggregate_metrics(metrics)
+
+
+# The gym looks for it at the entry point, which it takes for a class.
+make_env.aggregate_metrics = _aggregate_metrics  # type: ignore[attr-defined]
+
+
 @cache
-def _env_class() -> Callable[[Callable[[str], tuple[float, dict[str, Any]]]], Any]:
+def _env_class() -> Any:
     try:
         from skyrl_gym.envs.base_text_env import BaseTextEnv, BaseTextEnvStepOutput
     except ImportError:

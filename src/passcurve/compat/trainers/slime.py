@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from passcurve.compat.trainers.warm import describe_void, reward_of, warm_judge
+from passcurve.compat.trainers.warm import describe_void, first_id, judge_rows_async, reward_of
 from passcurve.errors import SandboxError, UsageError
 from passcurve.types import Benchmark
 
@@ -27,9 +26,8 @@ def make_reward(
         """Return the reward of a sample, or those of a list."""
         many = samples if isinstance(samples, list) else [samples]
         rows = [{"task_id": _problem_of(sample), "completion": sample.response} for sample in many]
-        judge = await asyncio.to_thread(warm_judge, benchmark, settings)
         rewards = []
-        for sample, judgement in zip(many, await judge.judge(rows), strict=True):
+        for sample, judgement in zip(many, await judge_rows_async(benchmark, settings, rows), strict=True):
             reward = reward_of(judgement, share=share)
             if reward is None:
                 if void_reward is None:
@@ -43,7 +41,7 @@ def make_reward(
 
 
 def _problem_of(sample: Any) -> str:
-    task = (sample.metadata or {}).get("task_id", sample.label)
-    if not isinstance(task, str):
+    task = first_id((sample.metadata or {}).get("task_id"), sample.label)
+    if task is None:
         raise UsageError("a sample has neither a task_id in its metadata nor a label that names a problem")
     return task

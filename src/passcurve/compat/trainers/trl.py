@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from passcurve.compat.trainers.warm import reward_of, text_of, warm_judge
+from passcurve.compat.trainers.warm import judge_rows_async, reward_of, text_of
 from passcurve.errors import UsageError
 from passcurve.types import Benchmark
 
@@ -17,8 +16,9 @@ def make_reward(
 ) -> Callable[..., Awaitable[list[float | None]]]:
     """Return a reward function for ``reward_funcs``: 1 or 0 for each completion, None where nobody knows.
 
-    ``column`` of the dataset names the problem.  With ``share`` a reward is the share of tests that passed.  The other
-    options are those of ``Judge``; texts become programs by the policy ``auto`` unless ``extract`` says otherwise.
+    ``column`` of the dataset names the problem; a row without one there, of another kind, has None.  With ``share`` a
+    reward is the share of tests that passed.  The other options are those of ``Judge``; texts become programs by the
+    policy ``auto`` unless ``extract`` says otherwise.
     """
     settings = {"extract": "auto", "all_tests": share, **options}
 
@@ -27,12 +27,9 @@ def make_reward(
         tasks = columns.get(column)
         if tasks is None:
             raise UsageError(f"the dataset has no column {column!r} with the ids of problems; name it with column=")
-        judge = await asyncio.to_thread(warm_judge, benchmark, settings)
-        rows = [
-            {"task_id": task, "completion": text_of(completion)}
-            for task, completion in zip(tasks, completions, strict=True)
-        ]
-        judgements = await judge.judge(rows)
-        return [reward_of(judgement, share=share) for judgement in judgements]
+        pairs = list(zip(tasks, completions, strict=True))
+        rows = [{"task_id": task, "completion": text_of(text)} for task, text in pairs if task is not None]
+        judgements = iter(await judge_rows_async(benchmark, settings, rows))
+        return [None if task is None else reward_of(next(judgements), share=share) for task, _ in pairs]
 
     return passcurve_reward

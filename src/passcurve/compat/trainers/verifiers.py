@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from passcurve.compat.trainers.warm import describe_void, reward_of, warm_judge
+from passcurve.compat.trainers.warm import describe_void, judge_rows_async, reward_of
 from passcurve.errors import UsageError
 from passcurve.types import Benchmark
 
@@ -33,8 +32,8 @@ def make_reward(
         problem = getattr(task, "task_id", None) or task.id
         if not isinstance(problem, str):
             raise UsageError("the task has neither a task_id nor an id that names a problem")
-        judge = await asyncio.to_thread(warm_judge, benchmark, settings)
-        (judgement,) = await judge.judge([{"task_id": problem, "completion": trace.last_reply}])
+        row = {"task_id": problem, "completion": trace.last_reply}
+        (judgement,) = await judge_rows_async(benchmark, settings, [row])
         reward = reward_of(judgement, share=share)
         if reward is None:
             raise SandboxError(describe_void(judgement))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from passcurve.compat.trainers.warm import describe_void, reward_of, text_of, warm_judge
+from passcurve.compat.trainers.warm import describe_void, first_id, judge_rows, reward_of, text_of
 from passcurve.errors import SandboxError, UsageError
 
 
@@ -27,11 +27,12 @@ def compute_score(
     (else the data source), ``share`` for the share of tests that passed, ``options`` of ``Judge``.  verl cannot leave
     an answer out: where the judging itself failed, ``void_score`` is its score; without one SandboxError is raised.
     """
-    task = (extra_info or {}).get("task_id", ground_truth)
-    if not isinstance(task, str):
+    task = first_id((extra_info or {}).get("task_id"), ground_truth)
+    if task is None:
         raise UsageError("extra_info has no task_id, and the ground truth is no id of a problem")
-    judge = warm_judge(benchmark or data_source, {"extract": "auto", "all_tests": share, **(options or {})})
-    (judgement,) = judge([{"task_id": task, "completion": text_of(solution_str)}])
+    settings = {"extract": "auto", "all_tests": share, **(options or {})}
+    row = {"task_id": task, "completion": text_of(solution_str)}
+    (judgement,) = judge_rows(benchmark or data_source, settings, [row])
     earned = reward_of(judgement, share=share)
     score = void_score if earned is None else earned
     if score is None:

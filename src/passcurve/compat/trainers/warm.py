@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from passcurve.api import AsyncJudge, Judgement
+from passcurve.api.judgement import Row
+from passcurve.errors import IsolationError, SandboxError
 from passcurve.types import Benchmark
 
 _judges: dict[tuple[int, object], AsyncJudge] = {}
@@ -34,9 +37,44 @@ def warm_judge(benchmark: str | Path | Benchmark, options: Mapping[str, Any]) ->
         return judge
 
 
+def judge_rows(benchmark: str | Path | Benchmark, options: Mapping[str, Any], rows: Sequence[Row]) -> list[Judgement]:
+    """Return what became of each row, by the judge that this process keeps; all are void where its sandbox is lost.
+
+    Raises what ``Judge`` raises, but SandboxError only where this machine can isolate nothing.
+    """
+    try:
+        return warm_judge(benchmark, options)(rows)
+    except IsolationError:
+        raise
+    except SandboxError as error:
+        return [_void(index, row, error) for index, row in enumerate(rows)]
+
+
+async def judge_rows_async(
+    benchmark: str | Path | Benchmark, options: Mapping[str, Any], rows: Sequence[Row]
+) -> list[Judgement]:
+    """Return what ``judge_rows`` returns."""
+    try:
+        judge = await asyncio.to_thread(warm_judge, benchmark, options)
+        return await judge.judge(rows)
+    except IsolationError:
+        raise
+    except SandboxError as error:
+        return [_void(index, row, error) for index, row in enumerate(rows)]
+
+
+def _void(index: int, row: Row, error: SandboxError) -> Judgement:
+    return Judgement(task_id=str(row["task_id"]), index=index, status="void", passed=None, message=str(error))
+
+
 def reward_of(judgement: Judgement, *, share: bool) -> float | None:
     """Return 1 or 0, or with ``share`` the share of tests that passed; None where nobody knows."""
     return judgement.share if share else judgement.reward
+
+
+def first_id(*candidates: object) -> str | None:
+    """Return the first of some values that is a text: tables fill what a row lacks with None."""
+    return next((one for one in candidates if isinstance(one, str)), None)
 
 
 def describe_void(judgement: Judgement) -> str:
