@@ -115,6 +115,22 @@ def test_honest_programs(jail: Jailed, what: str):
     assert expected == jail.value(source)
 
 
+def test_copies_of_files(full: Jailed):
+    """Files and folders are copied with what else they have: modes and times, and no extended attributes."""
+    source = (
+        "import os, shutil\n"
+        "def f():\n"
+        "    os.mkdir('from')\n"
+        "    with open('from/a', 'w') as file:\n"
+        "        file.write('abc')\n"
+        "    shutil.copy2('from/a', 'from/b')\n"
+        "    return sorted(os.listdir(shutil.copytree('from', 'to'))), os.listxattr('to/a')\n"
+    )
+    with pytest.raises(AssertionError, match="not supported"):
+        full.value(source)
+    assert ["a", "b"] == full.value(source.replace(", os.listxattr('to/a')", ""))
+
+
 def test_numpy(jail: Jailed):
     """A program may use numpy when it is installed beside its interpreter."""
     if not any(name.startswith("numpy==") for name in jail.sandbox.toolchain.packages):

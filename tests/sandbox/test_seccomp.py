@@ -43,6 +43,10 @@ def test_calls_of_samples_are_allowed(filters: Filters):
     assert {ALLOWED} == {filters.sample(name, *BOUNDED.get(name, ())) for name in there}
 
 
+ATTRIBUTES = ("getxattr", "lgetxattr", "fgetxattr", "listxattr", "llistxattr", "flistxattr")
+"""Calls that read extended attributes, which no file has: not to be allowed is a failure to honest programs."""
+
+
 def test_every_name_is_a_call():
     """No name on either list is mistyped: each is a call of at least one architecture."""
     names = {name for machine in MACHINES for name in numbers(machine)}
@@ -69,10 +73,11 @@ def test_suspicious_calls_reach_the_watcher(machine: str):
 
 
 def test_unlisted_calls_are_refused(filters: Filters):
-    """Each known call that is on no list is refused to the zygote as well, and clone3 does not exist."""
+    """Each known call that is on no list is refused to the zygote as well; clone3 and attributes do not exist."""
     others = filters.table.keys() - SAMPLE_CALLS - ZYGOTE_CALLS
     answers = {name: filters.zygote(name) for name in others}
-    assert {"clone3": "ENOSYS", **dict.fromkeys(others - {"clone3"}, "EPERM")} == answers
+    absent = {"clone3": "ENOSYS", **dict.fromkeys(ATTRIBUTES, "ENOTSUP")}
+    assert {**dict.fromkeys(others, "EPERM"), **absent} == answers
     assert answers == {name: filters.sample(name) for name in others}
 
 

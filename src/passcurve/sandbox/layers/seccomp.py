@@ -125,6 +125,9 @@ Mono asks for its thread's own policy again, and writes a line on standard outpu
 _SOCKET_OPTIONS = (17, 59, 77)
 """SO_PEERCRED, SO_PEERGROUPS, SO_PEERPIDFD: who is at the other end is nobody's business."""
 
+_ATTRIBUTE_CALLS = ("getxattr", "lgetxattr", "fgetxattr", "listxattr", "llistxattr", "flistxattr")
+"""Calls that read extended attributes, which no file has here: ``shutil.copy2`` and ``ls`` take EPERM for a failure."""
+
 _SET_FILTER, _NEW_LISTENER = 1, 8
 
 _THREAD = 0x00010F00
@@ -259,6 +262,8 @@ def broad_filter(machine: str = kernel.MACHINE, *, watched: bool = False, proces
     for name in sorted(suspicious - bounded.keys()) if watched else ():
         if name in table:
             program.ret_if(table[name], NOTIFY)
+    for name in _ATTRIBUTE_CALLS:
+        program.ret_if(table[name], fail(errno.ENOTSUP))
     # The C library tries the newer form first and falls back when it does not exist.
     program.ret_if(table["clone3"], fail(errno.ENOSYS))
     program.ret_from(max(table.values()) + 1, fail(errno.ENOSYS))
