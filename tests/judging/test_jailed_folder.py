@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -117,3 +120,48 @@ def test_too_many_bytes(folder: JailedFolder):
     assert b"1" == folder.read("a")
     with pytest.raises(FileNotFoundError):
         folder.read("large")
+
+
+@pytest.mark.ci
+def test_commands_at_once(folder: JailedFolder):
+    """Each command keeps what it changes and leaves what others, and we, have changed meanwhile."""
+    folder.write("removed", b"")
+    folder.write("kept", b"old")
+    with ThreadPoolExecutor(5) as threads:
+        calls = [threads.submit(shell, folder, f"sleep 0.3; echo {at} > f{at}") for at in range(3)]
+        calls.append(threads.submit(shell, folder, "sleep 0.3; rm removed"))
+        time.sleep(0.1)
+        folder.write("kept", b"new")
+        folder.write("added/by/us", b"us")
+        assert [(0, "")] * 4 == [call.result() for call in calls]
+    assert [b"0\n", b"1\n", b"2\n"] == [folder.read(f"f{at}") for at in range(3)]
+    assert (b"new", b"us") == (folder.read("kept"), folder.read("added/by/us"))
+    assert (0, "added\nf0\nf1\nf2\nkept\n") == shell(folder, "ls")
+
+
+@pytest.mark.ci
+def test_a_command_that_nobody_waits_for(folder: JailedFolder):
+    """Nothing is kept of a command whose caller has gone."""
+    abandoned = threading.Event()
+    with ThreadPoolExecutor(1) as threads:
+        call = threads.submit(folder.run, ["sh", "-c", "sleep 0.2; echo late > late"], abandoned=abandoned)
+        abandoned.set()
+        assert 0 == call.result().exit_code
+    with pytest.raises(FileNotFoundError):
+        folder.read("late")
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(
+    "script",
+    [b"#!/bin/sh -e\necho \"['$1']\"\n", b"#! /usr/bin/env python3\nimport sys\nprint(sys.argv[1:])\n"],
+)
+def test_a_script_by_its_first_line(folder: JailedFolder, script: bytes):
+    """A script that was made executable runs by its interpreter, alone or behind env; another file does not."""
+    folder.write("s", script)
+    with pytest.raises(PermissionError):
+        folder.run(["./s", "a"])
+    assert (0, "") == shell(folder, "chmod +x s")
+    for argv in (["./s", "a"], ["/tmp/s", "a"], ["env", "/tmp/s", "a"]):
+        ended = folder.run(argv)
+        assert (0, b"['a']\n") == (ended.exit_code, ended.out), ended.err

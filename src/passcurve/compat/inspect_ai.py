@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import threading
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -126,10 +127,14 @@ class _SandboxMethods:
         if user is not None:
             raise self.inspect.SandboxUserUnsupportedError(f"there is one user, and it is not {user!r}")
         stdin = input.encode() if isinstance(input, str) else input or b""
+        abandoned = threading.Event()
         try:
-            ended = await _in_thread(lambda: self.folder.run(cmd, stdin, cwd or "", env, timeout))
+            ended = await _in_thread(lambda: self.folder.run(cmd, stdin, cwd or "", env, timeout, abandoned))
         except SandboxError as error:
             raise self.inspect.SandboxUnavailableError(str(error)) from error
+        finally:
+            # Where the caller has been cancelled the command goes on.
+            abandoned.set()
         most = self.inspect.SandboxEnvironmentLimits
         out, err = (data.decode("utf-8", "replace") for data in (ended.out, ended.err))
         if max(len(ended.out), len(ended.err)) > most.MAX_EXEC_OUTPUT_SIZE:

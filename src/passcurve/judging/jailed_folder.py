@@ -6,7 +6,9 @@ Between two commands the files are here, in memory; processes do not outlive the
 from __future__ import annotations
 
 import posixpath
+import threading
 import time
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
@@ -60,6 +62,7 @@ class JailedFolder:
     def __init__(self, runner: ProgramRunner, limits: Limits, output_bytes: int = 10 << 20) -> None:
         self._runner, self._limits, self._output_bytes = runner, limits, output_bytes
         self._files: dict[str, _File] = {}
+        self._lock = threading.Lock()
 
     def run(
         self,
@@ -68,25 +71,32 @@ class JailedFolder:
         folder: str = "",
         env: dict[str, str] | None = None,
         timeout_s: float | None = None,
+        abandoned: threading.Event | None = None,
     ) -> Ended:
-        """Run a command and keep the files that it leaves.
+        """Run a command and keep what it changes of the files; others may run meanwhile.
 
-        Raises TimeoutError after ``timeout_s`` seconds, PermissionError for what is no program, and SandboxError where
-        the jail failed or the files are too large.
+        Nothing is kept of a command that was ``abandoned``.  Raises TimeoutError after ``timeout_s`` seconds,
+        PermissionError for what is no program, and SandboxError where the jail failed or the files are too large.
         """
         limit_s = timeout_s if timeout_s is not None else self._limits.timeout_s
+        before = dict(self._files)
         order = {
-            "argv": argv,
+            "argv": self._with_interpreter(argv),
             "stdin": stdin,
             "folder": posixpath.join(FOLDER, folder),
             "env": _ENVIRONMENT | (env or {}),
             "timeout_s": limit_s,
             "output_bytes": self._output_bytes,
             "most_bytes": MAX_BYTES,
-            "files": self._files,
+            "files": before,
         }
         outcome = self._runner.submit(_make_job(order, self._limits, limit_s, self._output_bytes)).result()
-        return self._take(argv, limit_s, outcome)
+        answer = self._read_answer(argv, outcome)
+        if not isinstance(answer, _Answer):
+            return answer
+        if abandoned is None or not abandoned.is_set():
+            self._keep(before, answer.files)
+        return _end_of(answer, argv, limit_s)
 
     def write(self, path: str, data: bytes) -> None:
         """Write a file.  Raises IsADirectoryError and PermissionError as the system would."""
@@ -98,10 +108,11 @@ class JailedFolder:
             raise PermissionError(f"{path!r} may not be written")
         mode = old.mode if old is not None else 0o644
         parent = posixpath.dirname(name)
-        while parent:
-            self._files.setdefault(parent, _File("folder", 0o755, b"", 0))
-            parent = posixpath.dirname(parent)
-        self._files[name] = _File("file", mode, data, _now())
+        with self._lock:
+            while parent:
+                self._files.setdefault(parent, _File("folder", 0o755, b"", 0))
+                parent = posixpath.dirname(parent)
+            self._files[name] = _File("file", mode, data, _now())
 
     def read(self, path: str) -> bytes:
         """Return the content of a file.
@@ -133,7 +144,25 @@ class JailedFolder:
             path = posixpath.join(FOLDER, posixpath.dirname(name), file.data.decode("utf-8", "replace"))
         raise OSError(f"{path!r} is a link that leads to too many others")
 
-    def _take(self, argv: list[str], limit_s: float, outcome: Outcome) -> Ended:
+    def _with_interpreter(self, argv: list[str]) -> list[str]:
+        """Return a command whose program is a script in the folder with the interpreter of its first line in front.
+
+        Nothing that was written here can be executed itself.
+        """
+        start = 1 if argv[:1] == ["env"] else 0
+        if len(argv) <= start or "/" not in argv[start]:
+            return argv
+        try:
+            file = self._files.get(self._resolve(argv[start]))
+        except OSError:
+            return argv
+        if file is None or file.kind != "file" or not file.mode & 0o100 or not file.data.startswith(b"#!"):
+            return argv
+        first, _, _ = file.data[2:].partition(b"\n")
+        return [*first.decode("utf-8", "replace").split(maxsplit=1), *argv[start:]]
+
+    def _read_answer(self, argv: list[str], outcome: Outcome) -> _Answer | Ended:
+        """Return what a command's jail says; its end where it says nothing."""
         report = read_report((outcome.steps or (outcome,))[-1].report)
         try:
             answer = msgspec.json.decode(report.out, type=decodable(_Answer))
@@ -144,17 +173,26 @@ class JailedFolder:
             return Ended(137, b"", b"the jail ended before the command did\n")
         if answer.is_too_large:
             raise SandboxError(f"the files have over {MAX_BYTES >> 20} MiB; they are as they were before {argv[0]!r}")
-        self._files = {name: self._merge(name, file) for name, file in answer.files.items()}
-        if answer.timeout:
-            raise TimeoutError(f"{argv[0]!r} took over {limit_s:g} s")
-        if answer.error:
-            raise PermissionError(f"{argv[0]!r}: {answer.error}")
-        code = answer.exit if answer.exit is not None else 137
-        # A signal is a negative number there, and over 128 for a shell.
-        return Ended(code if code >= 0 else 128 - code, answer.out, answer.err)
+        return answer
 
-    def _merge(self, name: str, file: _File) -> _File:
-        return self._files.get(name, file) if file.kind == "same" else file
+    def _keep(self, before: Mapping[str, _File], files: Mapping[str, _File]) -> None:
+        """Change the files as a command did, which had them as they were before it."""
+        with self._lock:
+            for name in before.keys() - files.keys():
+                self._files.pop(name, None)
+            for name, file in files.items():
+                if file.kind != "same" and file != before.get(name):
+                    self._files[name] = file
+
+
+def _end_of(answer: _Answer, argv: list[str], limit_s: float) -> Ended:
+    if answer.timeout:
+        raise TimeoutError(f"{argv[0]!r} took over {limit_s:g} s")
+    if answer.error:
+        raise PermissionError(f"{argv[0]!r}: {answer.error}")
+    code = answer.exit if answer.exit is not None else 137
+    # A signal is a negative number there, and over 128 for a shell.
+    return Ended(code if code >= 0 else 128 - code, answer.out, answer.err)
 
 
 class _Answer(msgspec.Struct, kw_only=True):
