@@ -87,6 +87,37 @@ def test_asyncio(url, starter):
 
 
 @pytest.mark.ci
+def test_asyncio_yields_rows_as_they_come(url, starter):
+    """A quick sample is known while a loop before it runs; what fails in the middle is raised."""
+    loop = {"task_id": "starter/0", "completion": "    while True: pass\n"}
+
+    async def main() -> tuple[list[int], str]:
+        async with pc.AsyncJudge(url=url, token=TOKEN) as judge:
+            order = [one.index async for one in judge.judge_each([loop, *rows_of(starter, 3)])]
+            unknown = [{"task_id": "starter/0", "completion": ""}] * 700 + [{"task_id": "nobody", "completion": ""}]
+            try:
+                [one async for one in judge.judge_each(unknown)]
+            except DataError as error:
+                return order, str(error)
+            return order, ""
+
+    order, error = asyncio.run(main())
+    assert (0, 4) == (order[-1], len(order))
+    assert "nobody" in error
+
+
+@pytest.mark.ci
+def test_a_token_from_a_file(url, starter):
+    """The end of the line of a file is no part of its token; what cannot be sent is refused, and not shown."""
+    with pc.Judge(url=url, token=f"{TOKEN}\n") as judge:
+        assert judge(rows_of(starter, 1))[0].passed
+    for token in ("secr\u00e9t", "secret\nsecret"):
+        with pytest.raises(UsageError, match="characters") as caught:
+            pc.Judge(url=url, token=token).__enter__()
+        assert "secr" not in str(caught.value)
+
+
+@pytest.mark.ci
 def test_rows_of_any_kind(url, starter, monkeypatch):
     """Fields that no judge reads are not sent, a long batch goes in several requests, and NaN is no completion."""
     monkeypatch.setattr(remote, "CHUNK_BYTES", 200)

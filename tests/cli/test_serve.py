@@ -161,6 +161,14 @@ def test_a_full_queue(server: Server, starter):
     assert 40 == len(answers[0].json()["results"])
 
 
+def test_more_than_the_queue_takes(server: Server, starter):
+    """A batch for which there can never be room is too large, not early; a body in another coding is none."""
+    answer = server.judge([starter.right()] * 2001)
+    assert (413, True) == (answer.status_code, "2,000 samples" in answer.json()["error"])
+    packed = server.client.post("/judge", content=b"x", headers={"Content-Encoding": "gzip"})
+    assert (415, True) == (packed.status_code, "gzip" in packed.json()["error"])
+
+
 def test_the_state_of_the_server(server: Server, starter):
     """Health, readiness, problems and counts."""
     server.judge([starter.right()])

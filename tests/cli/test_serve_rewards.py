@@ -56,6 +56,28 @@ def test_nemo_gym(client: httpx.Client):
     assert {"a": 1, "mask_sample": True} == unknown["instance_config"]
 
 
+def test_sessions_of_nemo_gym(client: httpx.Client):
+    """Agents begin and end each rollout, and ask for the means of rewards at the end; masked ones do not count."""
+    for path in ("/seed_session", "/close_session"):
+        answer = client.post(path, json={"responses_create_params": {"input": []}})
+        assert (200, {}) == (answer.status_code, answer.json())
+    sent = [
+        {"_ng_task_index": task, "_ng_rollout_index": 0, "reward": reward} for task, reward in ((0, 1), (0, 0), (1, 1))
+    ]
+    masked = verify(client, RIGHT, "B/1").json()
+    assert masked["mask_sample"] is True
+    means = client.post(
+        "/aggregate_metrics", json={"verify_responses": [*sent, {**masked, "_ng_task_index": 1}]}
+    ).json()
+    assert [{"_ng_task_index": 0, "mean/reward": 0.5}, {"_ng_task_index": 1, "mean/reward": 1.0}] == means.pop(
+        "group_level_metrics"
+    )
+    assert {name: {"mean/reward": pytest.approx(2 / 3)} for name in ("agent_metrics", "key_metrics")} == means
+    none = client.post("/aggregate_metrics", json={"verify_responses": []}).json()
+    assert {"group_level_metrics": [], "agent_metrics": {}, "key_metrics": {}} == none
+    assert 422 == client.post("/aggregate_metrics", json={}).status_code
+
+
 def test_openrlhf(client: httpx.Client):
     """A reward for each query; 503, which is asked again, where one is not known."""
 
@@ -70,6 +92,7 @@ def test_openrlhf(client: httpx.Client):
     unknown = post((RIGHT, "B/0"), (RIGHT, "B/1"))
     assert 503 == unknown.status_code
     assert "Retry-After" in unknown.headers
+    assert "'B/1' could not be judged: the reference solution does not pass" in unknown.json()["error"]
 
 
 def test_slime(client: httpx.Client):

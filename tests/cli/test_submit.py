@@ -48,6 +48,13 @@ MBPP = {
     "test_setup_code": "",
     "challenge_test_list": [],
 }
+MBPP_TABLE = {
+    "id": 7,
+    "content": "Add.",
+    "test": MBPP["test_list"],
+    "labels": {"test_setup_code": "import math", "execution_language": "python"},
+}
+MBPP_TEXTS = MBPP_TABLE | {"labels": json.dumps(MBPP_TABLE["labels"])}
 ADD = "def add(a, b):\n    return a + b\n"
 SUM = "print(sum(map(int, input().split())))\n"
 
@@ -96,6 +103,8 @@ def submit(client: httpx.Client, row: Any, text: str, kind: str | None = None, *
         (HUMAN_EVAL, "HumanEvalDataset", "    return 2 * x\n", [True]),
         (HUMAN_EVAL, "HumanEvalDataset", fenced("def twice(x):\n    return x\n"), [False]),
         (MBPP, "MBPPDataset", fenced(ADD), [True, True]),
+        (MBPP_TABLE, "MBPPDataset", fenced(ADD), [True, True]),
+        (MBPP_TEXTS, "MBPPDataset", fenced("def add(a, b):\n    return 3\n"), [True, False]),
         (MBPP, "MBPPDataset", fenced("def add(a, b):\n    return 3\n"), [True, False]),
     ],
 )

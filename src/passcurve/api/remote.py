@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -41,7 +42,13 @@ class RemoteJudge:
         if not url.startswith(("http://", "https://")):
             raise UsageError(f"url={url!r} must begin with http:// or https://")
         self.name = url.rstrip("/") + "/"
+        # A file with a token ends with a new line, as the server's own may.
+        token = token.strip()
+        if not token.isascii() or not token.isprintable():
+            raise UsageError("token= has characters that no token may have; they are not shown here")
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        # Made once: to load the certificates takes longer than a batch.
+        self._tls = ssl.create_default_context() if url.startswith("https://") else _no_certificates()
         self.problems: tuple[str, ...] = ()
         """The ids of the problems that the server has."""
         self.waiting = 0
@@ -49,7 +56,7 @@ class RemoteJudge:
         self._client = self._open(httpx.Client)
 
     def _open(self, kind: Any) -> Any:
-        return kind(base_url=self.name, headers=self._headers, timeout=_TIMEOUT)
+        return kind(base_url=self.name, headers=self._headers, timeout=_TIMEOUT, verify=self._tls)
 
     @property
     def is_alive(self) -> bool:
@@ -105,10 +112,13 @@ class RemoteJudge:
             response.read()
             _refuse(response)
         for line in response.iter_lines():
-            try:
-                yield _read(msgspec.json.decode(line), chunk.start)
-            except msgspec.DecodeError:
-                raise self._stranger() from None
+            yield self._read_line(line, chunk)
+
+    def _read_line(self, line: str, chunk: _Chunk) -> Judgement:
+        try:
+            return _read(msgspec.json.decode(line), chunk.start)
+        except msgspec.DecodeError:
+            raise self._stranger() from None
 
     def close(self) -> None:
         """Close the connections."""
@@ -120,13 +130,51 @@ class RemoteJudge:
         return sorted((one for answer in answers for one in answer), key=lambda one: one.index)
 
     def stream_async(self, rows: Iterable[Row], _: str) -> AsyncIterator[Judgement]:
-        """Yield what became of each row, as the chunks come back."""
+        """Yield what became of each row, as it becomes known; some requests are under way at once."""
         return self._stream_async(_chunks_of(rows))
 
     async def _stream_async(self, chunks: Sequence[_Chunk]) -> AsyncIterator[Judgement]:
-        async for answer in self._answers(chunks):
-            for one in answer:
-                yield one
+        results: asyncio.Queue[Judgement | None] = asyncio.Queue()
+        gate = asyncio.Semaphore(_AT_ONCE)
+        async with self._open(httpx.AsyncClient) as client:
+
+            async def ask(chunk: _Chunk) -> None:
+                try:
+                    async with gate:
+                        async for one in self._stream_chunk(client, chunk):
+                            results.put_nowait(one)
+                finally:
+                    results.put_nowait(None)
+
+            tasks = [asyncio.ensure_future(ask(chunk)) for chunk in chunks]
+            try:
+                for _ in tasks:
+                    while (one := await results.get()) is not None:
+                        yield one
+                    # Some request has ended; where it has failed, that is raised here.
+                    await asyncio.sleep(0)
+                    for task in filter(asyncio.Future.done, tasks):
+                        task.result()
+            finally:
+                for task in tasks:
+                    task.cancel()
+
+    async def _stream_chunk(self, client: httpx.AsyncClient, chunk: _Chunk) -> AsyncIterator[Judgement]:
+        body = chunk.body(stream=True)
+        try:
+            for number in range(_TRIES):
+                async with client.stream("POST", "judge", content=body, headers=_JSON) as response:
+                    if not _is_full(response, number):
+                        if response.status_code != 200:
+                            await response.aread()
+                            _refuse(response)
+                        async for line in response.aiter_lines():
+                            yield self._read_line(line, chunk)
+                        return
+                    pause_s = _pause_s(response)
+                await asyncio.sleep(pause_s)
+        except httpx.HTTPError as error:
+            raise self._unreachable(error) from None
 
     async def _answers(self, chunks: Sequence[_Chunk]) -> AsyncIterator[list[Judgement]]:
         gate = asyncio.Semaphore(_AT_ONCE)
@@ -223,6 +271,11 @@ def _chunks_of(rows: Iterable[Row]) -> list[_Chunk]:
             chunks.append(_Chunk(index))
             chunks[-1].add(text)
     return chunks
+
+
+def _no_certificates() -> ssl.SSLContext:
+    """Return a context that trusts nobody, for a connection without TLS."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def _encode(index: int, row: Row) -> bytes:

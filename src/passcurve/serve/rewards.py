@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import msgspec
@@ -45,6 +46,13 @@ class _Metadata(msgspec.Struct):
 class _Verify(msgspec.Struct):
     response: dict[str, Any]
     verifier_metadata: _Metadata
+
+
+class _Aggregate(msgspec.Struct):
+    verify_responses: list[dict[str, Any]]
+
+
+_TASK, _MEAN = "_ng_task_index", "mean/reward"
 
 
 class Question(NamedTuple):
@@ -123,7 +131,7 @@ def _answer_verify(body: bytes, judgements: list[Judgement]) -> dict[str, Any]:
         return answer
     config = request.get("instance_config")
     masked = {**(config if isinstance(config, dict) else {}), "mask_sample": True}
-    return answer | {"_ng_failure_class": "judge_failed", "instance_config": masked}
+    return answer | {"_ng_failure_class": "judge_failed", "mask_sample": True, "instance_config": masked}
 
 
 def _output_text(response: Mapping[str, Any]) -> str:
@@ -141,10 +149,27 @@ def _output_text(response: Mapping[str, Any]) -> str:
 
 def _rewards(judgements: list[Judgement]) -> list[float]:
     """Return the rewards; raise RequestError with 503 where one is not known."""
-    rewards = [judgement.reward for judgement in judgements if judgement.reward is not None]
-    if len(rewards) < len(judgements):
-        raise RequestError(503, "some could not be judged, which says nothing about them")
-    return rewards
+    unknown = next((judgement for judgement in judgements if judgement.reward is None), None)
+    if unknown is not None:
+        # The reason of a failure of ours may name places of this machine.
+        reason = f": {unknown.excluded}" if unknown.excluded else ""
+        named = f"{unknown.task_id[:80]!r} could not be judged{reason}"
+        raise RequestError(503, f"{named}; this says nothing about the answers")
+    return [float(judgement.passed or False) for judgement in judgements]
+
+
+def aggregate(body: bytes) -> dict[str, Any]:
+    """Return the means of rewards, of all and of each task, as NeMo-Gym asks for them; masked answers do not count."""
+    request = _decode(body, _Aggregate, "NeMo-Gym, which sends verify_responses")
+    rewards: dict[Any, list[float]] = {}
+    for one in request.verify_responses:
+        reward = one.get("reward")
+        if isinstance(reward, int | float) and not (one.get("mask_sample") or one.get("_ng_failure_class")):
+            rewards.setdefault(one.get(_TASK), []).append(float(reward))
+    every = [reward for some in rewards.values() for reward in some]
+    means = {_MEAN: fmean(every)} if every else {}
+    groups = [{_TASK: task, _MEAN: fmean(some)} for task, some in rewards.items() if task is not None]
+    return {"group_level_metrics": groups, "agent_metrics": means, "key_metrics": means}
 
 
 def _ask_submission(body: bytes, problems: tuple[str, ...]) -> Question:

@@ -21,7 +21,7 @@ from passcurve.serve.bodies import encode
 from passcurve.serve.connections import Connections, make_server, open_listener, run_server
 from passcurve.serve.requests import MAX_BODY_BYTES, RequestError, answer, read_batch
 from passcurve.serve.revival import Revival
-from passcurve.serve.rewards import CONTRACTS, Question, Read, Rows
+from passcurve.serve.rewards import CONTRACTS, Question, Read, Rows, aggregate
 from passcurve.serve.run_code import answer_of, make_job, read_request
 from passcurve.serve.web import Web, import_web
 from passcurve.types import Limits
@@ -101,6 +101,8 @@ def make_app(judge: AsyncJudge, runner: ProgramRunner | None, options: ServeOpti
         web.route("/judge", handlers.judge_batch, methods=["POST"]),
         web.route("/problems", handlers.list_problems),
         web.route("/list_datasets", handlers.list_benchmarks),
+        *(web.route(path, handlers.answer_session, methods=["POST"]) for path in ("/seed_session", "/close_session")),
+        web.route("/aggregate_metrics", handlers.aggregate_metrics, methods=["POST"]),
         *(web.route(path, handlers.reward_by(read), methods=["POST"]) for path, read in CONTRACTS.items()),
     ]
     if runner is not None:
@@ -141,6 +143,8 @@ class _Handlers:
         client = request.client.host
         try:
             question = await asyncio.to_thread(read, await _body_of(request), judge)
+            if len(question.rows) > self._options.queue:
+                raise RequestError(413, f"a request may have {self._options.queue:,} samples here (--queue)")
             if judge.waiting + len(question.rows) > self._options.queue:
                 return self._refuse(503, "the queue is full")
             if question.streams:
@@ -188,6 +192,20 @@ class _Handlers:
         """Answer as SandboxFusion does."""
         return self._web.json_response("pong")
 
+    async def answer_session(self, _: Any) -> Any:
+        """Answer NeMo-Gym's agents, which begin and end each rollout so: nothing is kept between requests."""
+        return self._web.json_response({})
+
+    async def aggregate_metrics(self, request: Any) -> Any:
+        """Return the means of rewards that this server gave before."""
+        try:
+            means = await asyncio.to_thread(aggregate, await _body_of(request))
+        except RequestError as error:
+            return self._refuse(error.status, str(error))
+        except (TimeoutError, self._web.client_gone):
+            return self._refuse(408, "the body did not come in time")
+        return self._web.response(encode(means), media_type="application/json")
+
     async def run_code(self, request: Any) -> Any:
         """Run one program.  Never 429, 500 or 503, which clients take for a failed program: they repeat a 504."""
         runner, begun = self._runner, time.monotonic()
@@ -234,6 +252,8 @@ class _Handlers:
 
 async def _body_of(request: Any) -> bytes:
     """Return the body of a request; raise RequestError where it is too large, TimeoutError where it is too slow."""
+    if (encoding := request.headers.get("content-encoding", "identity").lower()) != "identity":
+        raise RequestError(415, f"send the body without Content-Encoding, not as {encoding[:40]}")
     pieces: list[bytes] = []
     size = 0
     async with asyncio.timeout(_BODY_S):
@@ -300,7 +320,8 @@ class _Guard:
     def _without_token(self, scope: dict[str, Any]) -> str | None:
         """Return the path without the token; None where the request does not know it."""
         header = dict(scope["headers"]).get(b"authorization", b"")
-        if hmac.compare_digest(header, b"Bearer " + self._token):
+        scheme, _, token = header.partition(b" ")
+        if scheme.lower() == b"bearer" and hmac.compare_digest(token, self._token):
             return str(scope["path"])
         first, _, rest = scope["path"].removeprefix("/").partition("/")
         return f"/{rest}" if hmac.compare_digest(first.encode(), self._token) else None

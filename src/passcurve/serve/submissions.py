@@ -228,11 +228,23 @@ def _human_eval(row: Fields) -> Fields:
     return {"task_id": str(row.get("task_id", row.get("id"))), **{name: row[name] for name in fields}, **reference}
 
 
+def _mbpp(row: Fields) -> Fields:
+    """Return a row of MBPP, whose tests and setup may stand where SandboxFusion's tables have them."""
+    if "test_list" in row:
+        return {**row, "task_id": row.get("task_id", row.get("id"))}
+    tests, labels = row["test"], _as_object(row.get("labels") or {})
+    tests = json.loads(tests) if isinstance(tests, str) else tests
+    text = str(row.get("content") or row.get("text") or "")
+    setup = str(labels.get("test_setup_code") or "")
+    return {"task_id": str(row["id"]), "text": text, "test_list": tests, "test_setup_code": setup}
+
+
 _CONVERTERS: dict[str, Callable[[Fields], Fields]] = {
     "CommonOJ": _contest,
     "LiveCodeBench": _contest,
     "AutoEval": _appended,
     "HumanEval": _human_eval,
+    "MBPP": _mbpp,
 }
 _ALIASES = {"typescript": "ts", "javascript": "js", "nodejs": "js", "c++": "cpp", "c#": "cs", "csharp": "cs"}
 
