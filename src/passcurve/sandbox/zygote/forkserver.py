@@ -37,6 +37,7 @@ def serve(line: socket.socket, config: dict[str, Any], config_bytes: int, began_
     The configuration, ``config_bytes`` long, is still on the line; ``began_ns``: when this process began to load.
     """
     try:
+        _reset_signals()
         roles = load(config["preimport"], config["roles"])
         if has_compiled(began_ns):
             # A compiler leaves another memory behind than a loader: samples would find other addresses than next time.
@@ -94,6 +95,14 @@ def rehearse(roles: dict[str, Role]) -> None:
             framing.send_frame(ours.fileno(), request)
             answer_request(theirs, roles)
             framing.receive_frame(ours.fileno(), REQUEST_BYTES)
+
+
+def _reset_signals() -> None:
+    """Put back the signals that whoever started the supervisor had blocked or ignored: samples would find them so."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for number in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
 def load(preimport: list[str], roles: list[str]) -> dict[str, Role]:
