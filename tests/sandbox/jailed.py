@@ -70,7 +70,7 @@ def ready_zygotes(pool: Pool) -> dict[Side, ZygoteClient]:
 
 def zygote_folders(pool: Pool) -> list[Path]:
     """Return the folders that the zygotes of a pool of one worker have on the host."""
-    return [Path(zygote.folder) for zygote in zygotes(pool).values() if zygote.folder]
+    return [zygote.folder.path for zygote in zygotes(pool).values() if zygote.folder]
 
 
 class Jailed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Iterable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
@@ -135,8 +136,25 @@ class AsyncJudge(Judge):
     """``Judge`` for asyncio: thousands of samples may wait at once, and nothing blocks the loop."""
 
     async def __aenter__(self) -> Self:
-        """Start the sandbox."""
-        await asyncio.to_thread(self.__enter__)
+        """Start the sandbox; it ends again where nobody waits for it any more."""
+        lock, is_there, is_abandoned = threading.Lock(), False, False
+
+        def start() -> None:
+            nonlocal is_there
+            self.__enter__()
+            with lock:
+                is_there = True
+            if is_abandoned:
+                self.close()
+
+        try:
+            await asyncio.to_thread(start)
+        except asyncio.CancelledError:
+            with lock:
+                is_abandoned = True
+            if is_there:
+                threading.Thread(target=self.close, name="passcurve close").start()
+            raise
         return self
 
     async def __aexit__(

@@ -38,8 +38,11 @@ class LocalJudge:
         self._batches = itertools.count()
 
     def start(self) -> None:
-        """Start the sandbox."""
-        self._live = LiveJudge(self._request)
+        """Start the sandbox.  Raises UsageError where it is started."""
+        with self._lock:
+            if self._live is not None and self._live.is_alive:
+                raise UsageError("the judge is started already; make another for another `with`")
+            self._live = LiveJudge(self._request)
 
     def revive(self) -> None:
         """Start again what was lost; raises what the start raises."""

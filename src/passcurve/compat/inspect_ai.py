@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import threading
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -181,14 +182,21 @@ async def _in_thread(function: Callable[[], Any]) -> Any:
     return await anyio.to_thread.run_sync(function, abandon_on_cancel=True)
 
 
-@cache
+_runners: dict[int, ProgramRunner] = {}
+_runners_lock = threading.Lock()
+
+
 def _runner() -> ProgramRunner:
     """Return the warm sandbox of this process; it ends with it."""
     from passcurve import config
     from passcurve.judging.program_runner import ProgramRunner
     from passcurve.types import Limits
 
-    resources = config.fit_to_machine(None, None)
-    runner = ProgramRunner(Limits(memory_bytes=resources.memory_bytes), resources.workers)
-    atexit.register(runner.close)
-    return runner
+    with _runners_lock:
+        # A forked process has none of the threads and workers of its parent.
+        if os.getpid() not in _runners:
+            resources = config.fit_to_machine(None, None)
+            runner = ProgramRunner(Limits(memory_bytes=resources.memory_bytes), resources.workers)
+            atexit.register(runner.close)
+            _runners[os.getpid()] = runner
+        return _runners[os.getpid()]

@@ -5,14 +5,12 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import shutil
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from hashlib import blake2b
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any, BinaryIO
 
 import msgspec
@@ -22,6 +20,7 @@ from passcurve.bench.formats import DEFAULT_OPTIONS as NATIVE
 from passcurve.bench.formats import ReadOptions as BenchmarkOptions
 from passcurve.errors import DataError, UsageError, nearest_file
 from passcurve.generation.sources import Spool
+from passcurve.sandbox.own_folders import OwnFolder
 from passcurve.store.foreign import (
     FindProblems,
     ReadOptions,
@@ -60,8 +59,13 @@ class TemporaryFolder:
 
     def __init__(self) -> None:
         """Make it."""
-        self.path = Path(mkdtemp(prefix="passcurve-"))
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        folder = OwnFolder()
+        self.path = folder.path
+        self._end = weakref.finalize(self, folder.close)
+
+    def close(self) -> None:
+        """Remove it now."""
+        self._end()
 
 
 class Input(msgspec.Struct, frozen=True, kw_only=True):

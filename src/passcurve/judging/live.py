@@ -198,7 +198,12 @@ class LiveJudge:
         self._is_ready = threading.Event()
         self._thread = threading.Thread(target=self._work, name="passcurve judge", daemon=True)
         self._thread.start()
-        self._is_ready.wait()
+        try:
+            self._is_ready.wait()
+        except BaseException:
+            # Nobody will use it, nor close it.
+            self._source.close()
+            raise
         if self._error is not None:
             raise self._error
 
@@ -227,6 +232,9 @@ class LiveJudge:
         The problem may be any of the same kind of language.  Without a text the verdict is ``no_code``.  Owners take
         turns.  A sample whose future is cancelled is not judged unless it runs already.
         """
+        if not self.is_alive:
+            # Without the lock: in a forked process no thread is there, and one may have held it.
+            raise self._error or SandboxError("the judge is closed")
         with self._lock:
             if not self.is_alive or self._source.is_closed:
                 raise self._error or SandboxError("the judge is closed")
@@ -260,10 +268,11 @@ class LiveJudge:
                 self._run.drop_problem(problem_id)
 
     def close(self) -> None:
-        """Judge what is there, and end; a second call does nothing."""
-        with self._lock:
-            self._source.close()
-        self._thread.join()
+        """Judge what is there, and end; a second call does nothing, nor does one in a forked process."""
+        if self._thread.is_alive():
+            with self._lock:
+                self._source.close()
+            self._thread.join()
 
     def _work(self) -> None:
         try:

@@ -55,7 +55,12 @@ class ProgramRunner:
     def _start(self) -> threading.Thread:
         thread = threading.Thread(target=self._work, name="passcurve programs", daemon=True)
         thread.start()
-        self._is_ready.wait()
+        try:
+            self._is_ready.wait()
+        except BaseException:
+            # Nobody will use it, nor close it.
+            self._is_closed = True
+            raise
         if self._error is not None:
             raise self._error
         return thread
@@ -64,6 +69,8 @@ class ProgramRunner:
         """Start the sandbox again where it was lost; raises what the start raises."""
         if self._thread.is_alive():
             return
+        # In a forked process a thread of the parent may have held the lock, and the jobs are the parent's.
+        self._lock, self._queue = threading.Lock(), FairQueue()
         self._running.clear()
         self._is_ready.clear()
         self._is_closed, self._error = False, None
@@ -85,6 +92,8 @@ class ProgramRunner:
         Clients take turns.  A job never runs if its future is cancelled before, or if it could begin only after
         ``within_s`` seconds: then the future has a TimeoutError.  Raises SandboxError where the sandbox has ended.
         """
+        if not self._thread.is_alive():
+            raise SandboxError("the sandbox for programs has ended")
         future: Future[Outcome] = Future()
         due = time.monotonic() + within_s
         with self._lock:
@@ -95,7 +104,9 @@ class ProgramRunner:
         return future
 
     def close(self) -> None:
-        """Run what is there, and end; a second call does nothing."""
+        """Run what is there, and end; a second call does nothing, nor does one in a forked process."""
+        if not self._thread.is_alive():
+            return
         with self._lock:
             self._is_closed = True
         if self._pool is not None:

@@ -151,6 +151,8 @@ class LineProcess:
         try:
             # Without the lock: the thread that this wakes holds it.
             self._closed = True
+            # Not by its end alone: a process that was forked meanwhile may have that, too.
+            os.write(self._wakeup_write, b"x")
             os.close(self._wakeup_write)
             with self._lock:
                 self._input.pipe.close()

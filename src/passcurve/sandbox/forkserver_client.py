@@ -19,6 +19,7 @@ from passcurve.harness.framing import FrameBuffer
 from passcurve.harness.protocol import MARSHAL_VERSION
 from passcurve.sandbox.zygote import kernel
 from passcurve.sandbox.zygote.interpreter_facts import own_executable
+from passcurve.types.forks import socket_pair
 
 READY_S = 60.0
 """A fork server starts in 0.1 s on an idle machine; one that takes this long never will."""
@@ -112,7 +113,7 @@ class ForkServerClient:
 
     def start(self) -> None:
         """Start it without waiting for it.  Raises SandboxError when the system refuses."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        ours, theirs = socket_pair()
         before = kernel.fix_addresses()
         self.has_fixed_addresses = before is not None
         try:

@@ -21,6 +21,7 @@ from passcurve.sandbox.running_job import OneShotJob
 from passcurve.sandbox.work_queue import WorkQueue
 from passcurve.sandbox.zygote_client import ANSWER_S, Side, ZygoteLostError
 from passcurve.sandbox.zygote_pair import Zygotes
+from passcurve.types.forks import socket_pair
 
 LATE_S = 0.5
 """A check that comes so much later than it was due means that the supervisor itself was stopped."""
@@ -68,7 +69,7 @@ class OneShotRunner:
         # The output of a command may be long, and JSON takes up to six bytes for one.
         most = SAMPLE_BYTES + 6 * job.setup.get("head_bytes", 0)
         self._frames = FrameBuffer(REPORT_BYTES if job.referee is not None else most)
-        to_sample, of_sample = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        to_sample, of_sample = socket_pair()
         if job.is_silent:
             running.line = to_sample
             with of_sample:
@@ -79,7 +80,7 @@ class OneShotRunner:
             with of_sample:
                 self._run_sample(running, to_sample, of_sample)
             return
-        to_referee, of_referee = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        to_referee, of_referee = socket_pair()
         self._connection.open(to_referee)
         with to_sample, of_sample, of_referee:
             self._run_sample(running, to_sample, of_sample)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fnmatch
 import os
 import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from io import BufferedIOBase
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from passcurve.harness.command import read_files
 from passcurve.sandbox.job import Preparation
-from passcurve.sandbox.zygote_client import FOLDER, remove_orphans
+from passcurve.sandbox.own_folders import OwnFolder, remove_orphans
 
 PLACE = "/prepared"
 """Folder of these files in the jails of compilers."""
@@ -27,7 +26,8 @@ class PreparedFiles:
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         remove_orphans()
-        self.folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-prepared-"))
+        self._folder = OwnFolder("prepared-")
+        self.folder = self._folder.path
         self.folder.chmod(0o755)
         self._uses: Counter[str] = Counter()
         self._ready: set[str] = set()
@@ -63,8 +63,8 @@ class PreparedFiles:
             self.give_up(preparation)
             return
         folder = self.folder / preparation.key
-        folder.mkdir(mode=0o755, exist_ok=True)
         try:
+            folder.mkdir(mode=0o755, exist_ok=True)
             files = dict(read_files(artifact.fileno()))
             if not _are_wanted(files, preparation.setup["keep"]):
                 self.give_up(preparation)
@@ -81,7 +81,7 @@ class PreparedFiles:
 
     def close(self) -> None:
         """Remove all files."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._folder.close()
 
 
 def _are_wanted(names: Iterable[str], patterns: Sequence[str]) -> bool:

@@ -6,6 +6,8 @@ import os
 import sys
 import threading
 
+from passcurve.types.forks import close_in_children
+
 _ONE = (1).to_bytes(8, sys.byteorder)
 
 
@@ -22,6 +24,7 @@ class Wakeup:
         self._is_closed = False
         self._is_set = False
         """Setting it twice would only cost time, and there is never more than one number to read."""
+        close_in_children(self, Wakeup._close_in_child)
 
     def fileno(self) -> int:
         """Return the descriptor that is readable while the flag is set."""
@@ -41,6 +44,11 @@ class Wakeup:
                 # In this order: an interruption between the two must not leave a set flag without its number.
                 self._is_set = False
                 os.read(self._read_end, len(_ONE))
+
+    def _close_in_child(self) -> None:
+        # A thread that is not there may have held the lock.
+        self._lock = threading.Lock()
+        self.close()
 
     def close(self) -> None:
         """Close the descriptors; a second call does nothing."""

@@ -5,14 +5,11 @@ from __future__ import annotations
 import errno
 import marshal
 import os
-import shutil
 import signal
 import socket
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -27,11 +24,12 @@ from passcurve.sandbox.connection import RECEIVE_BYTES, HasFileno
 from passcurve.sandbox.forkserver_client import ForkServerClient, KilledError
 from passcurve.sandbox.job import CommandJail
 from passcurve.sandbox.layers import namespaces
-from passcurve.sandbox.layers.scratch import empty
+from passcurve.sandbox.own_folders import OwnFolder, remove_orphans
 from passcurve.sandbox.toolchain import Toolchain
 from passcurve.sandbox.zygote import exit_status, kept_jobs
 from passcurve.sandbox.zygote.kept_jobs import JobData, JobResult
 from passcurve.types import Limits
+from passcurve.types.forks import socket_pair
 
 READY_S = 60.0
 """A zygote starts in 0.02 s on an idle machine; one that takes this long never will."""
@@ -42,8 +40,6 @@ FAILED_EXIT_S = 5.0
 Side = Literal["jail", "referee"]
 SIDES: tuple[Side, Side] = ("jail", "referee")
 
-FOLDER = "passcurve-"
-"""Beginning of the names of temporary folders; the pid of their owner follows."""
 FIRST_UID = 1_500_000_000
 """Root's samples run under this uid plus the pid of their zygote: far above the uids that systems assign."""
 
@@ -138,7 +134,7 @@ class ZygoteClient:
         self.side = side
         self._is_for_trial = is_for_trial
         self._fork_server = fork_server
-        self.folder: str | None = None
+        self.folder: OwnFolder | None = None
         """Its folder on the host, where it has no mounts of its own."""
         self._ready: Ready | None = None
         self.frames = FrameBuffer(_FRAME_BYTES)
@@ -146,7 +142,7 @@ class ZygoteClient:
             self._start(settings, cpu)
 
     def _start(self, settings: ZygoteSettings, cpu: int | None) -> None:
-        self.connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.connection, theirs = socket_pair()
         try:
             self.pid = self._fork_server.fork(theirs)
         except BaseException:
@@ -206,10 +202,10 @@ class ZygoteClient:
     def _host_folders(self, settings: ZygoteSettings, sources: list[str], host_id: int | None) -> dict[str, Any]:
         """Return what differs where there are no mounts of our own: the host's own folders, as few as will do."""
         remove_orphans()
-        self.folder = tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-")
-        scratch = Path(self.folder, "scratch")
+        self.folder = OwnFolder()
+        scratch = self.folder.path / "scratch"
         scratch.mkdir()
-        packages = Path(self.folder, "packages")
+        packages = self.folder.path / "packages"
         packages.mkdir()
         for name, path in settings.toolchain.package_paths:
             (packages / name).symlink_to(path)
@@ -217,7 +213,7 @@ class ZygoteClient:
         has_own_id = settings.walls.seccomp and tools.is_readable_by_all([*readable, *listable])
         own_id = host_id if has_own_id else None
         if own_id is not None:
-            Path(self.folder).chmod(0o711)
+            self.folder.path.chmod(0o711)
             os.chown(scratch, own_id, own_id)
         return {
             "packages_path": str(packages),
@@ -337,7 +333,7 @@ class ZygoteClient:
         # A zygote that ends by itself reaps its children, so that their CPU time counts as ours.
         self._fork_server.reap(self.pid)
         if self.folder is not None:
-            _remove(Path(self.folder))
+            self.folder.close()
 
 
 def _decode(frame: bytes) -> Record:
@@ -346,27 +342,3 @@ def _decode(frame: bytes) -> Record:
         return record
     fields: dict[str, Any] = exit_status.unpack(frame) if exit_status.is_packed(frame) else wire.decode(frame)
     return fields
-
-
-def remove_orphans() -> None:
-    """Remove the folders of supervisors that were killed before they could."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER}*-*"):
-        owner = folder.name.removeprefix(FOLDER).partition("-")[0]
-        if owner.isdecimal() and not Path(f"/proc/{owner}").exists() and _is_own(folder):
-            _remove(folder)
-
-
-def _is_own(folder: Path) -> bool:
-    try:
-        return folder.stat().st_uid == os.getuid()
-    except OSError:
-        return False  # another run has removed it
-
-
-def _remove(folder: Path) -> None:
-    """Remove the folder of a zygote, if it is still there."""
-    # Samples may leave folders too deep for a recursive removal.
-    with suppress(OSError):
-        for left in Path(folder, "scratch").iterdir():
-            empty(str(left))
-    shutil.rmtree(folder, ignore_errors=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from passcurve.errors import StoreError
+from passcurve.types.forks import close_in_children
 
 LOCK = "passcurve.lock"
 """Also marks a folder as a run directory; it is never removed."""
@@ -65,6 +66,7 @@ class RunLock:
         except BaseException:
             os.close(self._fd)
             raise
+        close_in_children(self, RunLock.release)
 
     def release(self) -> None:
         """Release the directory; a second call does nothing."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
+import secrets
 import warnings
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import repeat
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from passcurve.compat.human_eval.data import HUMAN_EVAL, Row, load_benchmark, read_problems, stream_jsonl, write_jsonl
 from passcurve.compat.human_eval.execution import check_correctness
-from passcurve.compat.human_eval.judging import SAMPLES, judge
+from passcurve.compat.human_eval.judging import SAMPLES, judge, temporary_folder
 from passcurve.errors import DataError, UsageError, nearest
 from passcurve.types import DEFAULT_TIMEOUT_S, Benchmark
 
@@ -98,7 +98,7 @@ def evaluate(
         raise UsageError(f"k must be a positive integer, got {wrong[0]}")
     benchmark = load_benchmark(problem_file)
     destination = _results_path(sample_file)
-    with TemporaryDirectory(prefix="passcurve-") as folder:
+    with temporary_folder() as folder:
         attempted: set[str] = set()
         write_jsonl(str(Path(folder, SAMPLES)), _read_attempts(sample_file, benchmark, attempted))
         if not ignore_incomplete:
@@ -181,7 +181,7 @@ def _join(sample_file: str, verdicts: Iterable[Row]) -> Iterator[Row]:
 
 
 def _write_atomically(destination: Path, rows: Iterable[Row]) -> None:
-    draft = destination.with_name(f"{destination.name}.{os.getpid()}.tmp")
+    draft = destination.with_name(f"{destination.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
     try:
         write_jsonl(str(draft), rows)
         draft.replace(destination)

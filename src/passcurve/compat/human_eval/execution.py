@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from passcurve.bench.formats import digest_problems, parse_problems
 from passcurve.compat.human_eval.data import Row, write_jsonl
-from passcurve.compat.human_eval.judging import SAMPLES, judge
+from passcurve.compat.human_eval.judging import SAMPLES, judge, temporary_folder
 from passcurve.types import Benchmark
 
 _ID = "problem"
@@ -29,7 +28,7 @@ def check_correctness(
     # Task ids of other tools may be numbers.
     problems = parse_problems(json.dumps({"task_id": _ID, **fields}).encode("ascii"), f"problem {problem['task_id']}")
     benchmark = Benchmark(name=_ID, source=_ID, digest=digest_problems(problems), problems=problems)
-    with TemporaryDirectory(prefix="passcurve-") as folder:
+    with temporary_folder() as folder:
         write_jsonl(str(Path(folder, SAMPLES)), [{"task_id": _ID, "completion": completion}])
         verdict = next(judge(benchmark, folder, timeout).rows)
     return {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +25,18 @@ class JudgedRows(NamedTuple):
     result: Result
     rows: Iterator[Row]
     """``result`` and ``passed`` of each row, in the order of the file; read them before the folder is removed."""
+
+
+@contextmanager
+def temporary_folder() -> Iterator[str]:
+    """Make a folder that is removed at the end, by the next process where this one is killed; return its path."""
+    from passcurve.judging.inputs import TemporaryFolder
+
+    folder = TemporaryFolder()
+    try:
+        yield str(folder.path)
+    finally:
+        folder.close()
 
 
 def judge(

@@ -1,0 +1,39 @@
+"""Descriptors that no forked copy of this process may keep.
+
+Whoever waits for the other end of a socket to be closed, or for a lock, would wait for all copies: a process that a
+trainer forks to load data lives as long as the trainer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import weakref
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+_T = TypeVar("_T")
+_owners: weakref.WeakKeyDictionary[Any, Callable[[Any], object]] = weakref.WeakKeyDictionary()
+
+
+def close_in_children(owner: _T, close: Callable[[_T], object]) -> _T:
+    """Return the owner of descriptors, whose copy ``close`` closes in each process that is forked from now on."""
+    _owners[owner] = close
+    return owner
+
+
+def socket_pair() -> tuple[socket.socket, socket.socket]:
+    """Return two connected sockets that are closed in each forked process."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    return close_in_children(ours, socket.socket.close), close_in_children(theirs, socket.socket.close)
+
+
+def _close_all() -> None:
+    for owner, close in list(_owners.items()):
+        with contextlib.suppress(OSError):
+            close(owner)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_all)

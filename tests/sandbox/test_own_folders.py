@@ -1,0 +1,68 @@
+"""Temporary folders of processes: those of the killed are removed, those of the living are not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from passcurve.sandbox.own_folders import OwnFolder, remove_orphans
+
+OWNER = """
+import sys, time
+from passcurve.sandbox.own_folders import OwnFolder
+folder = OwnFolder("test")
+print(folder.path, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Have temporary folders made in a folder of the test."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return tmp_path
+
+
+def test_a_killed_owner(temporary: Path) -> None:
+    """A folder stays while its process lives and goes after it was killed; another's stays."""
+    (temporary / "passcurve-1x-other").mkdir()
+    owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True)
+    assert owner.stdout is not None
+    folder = Path(owner.stdout.readline().strip())
+    assert temporary == folder.parent
+    remove_orphans()
+    assert folder.is_dir()
+    owner.send_signal(signal.SIGKILL)
+    owner.communicate()
+    remove_orphans()
+    assert ["passcurve-1x-other"] == [left.name for left in temporary.iterdir()]
+
+
+def test_an_owner_in_another_namespace(temporary: Path) -> None:
+    """A folder whose process has no number here is not removed while that process has it locked."""
+    folder = OwnFolder()
+    last = int(Path("/proc/sys/kernel/pid_max").read_text())
+    elsewhere = folder.path.rename(temporary / f"passcurve-{last}-x")
+    remove_orphans()
+    assert elsewhere.is_dir()
+    folder.close()
+    remove_orphans()
+    assert not elsewhere.exists()
+
+
+def test_a_forked_process_removes_nothing(temporary: Path) -> None:
+    """The folder is its owner's, not that of a copy of its owner; nor does a copy keep it locked."""
+    with OwnFolder() as folder:
+        if not (child := os.fork()):
+            folder.close()
+            os._exit(0)
+        assert 0 == os.waitpid(child, 0)[1]
+        assert folder.path.is_dir()
+    assert [] == list(temporary.iterdir())
