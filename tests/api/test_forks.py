@@ -91,7 +91,7 @@ leave = [{"task_id": "starter/0", "completion": "    import os; os._exit(%d)" % 
 with pc.Judge("starter", workers=1) as judge:
     stop = False
     def forks():
-        while not stop:
+        while not stop and len(children) < 200:
             children.append(fork())
             time.sleep(0.01)
     thread = threading.Thread(target=forks)

@@ -19,7 +19,7 @@ from passcurve.harness.framing import FrameBuffer
 from passcurve.harness.protocol import MARSHAL_VERSION
 from passcurve.sandbox.zygote import kernel
 from passcurve.sandbox.zygote.interpreter_facts import own_executable
-from passcurve.types.forks import socket_pair
+from passcurve.types.forks import no_forks, socket_pair
 
 READY_S = 60.0
 """A fork server starts in 0.1 s on an idle machine; one that takes this long never will."""
@@ -117,15 +117,17 @@ class ForkServerClient:
         before = kernel.fix_addresses()
         self.has_fixed_addresses = before is not None
         try:
-            self._process = subprocess.Popen(
-                [self.executable, "-S", "-s", BOOT_SCRIPT],
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=_ENVIRONMENT,
-                cwd="/",
-                start_new_session=True,
-            )
+            # It waits for the end of a pipe that a copy of this process would have as well.
+            with no_forks():
+                self._process = subprocess.Popen(
+                    [self.executable, "-S", "-s", BOOT_SCRIPT],
+                    stdin=theirs.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    env=_ENVIRONMENT,
+                    cwd="/",
+                    start_new_session=True,
+                )
         except OSError as error:
             ours.close()
             raise SandboxError(f"the interpreter {self.executable!r} cannot be started: {error}") from None

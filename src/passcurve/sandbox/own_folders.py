@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from passcurve.sandbox.layers.scratch import empty
-from passcurve.types.forks import close_in_children
+from passcurve.types.forks import close_in_children, no_forks
 
 _PREFIX = "passcurve-"
 
@@ -26,9 +26,10 @@ class OwnFolder:
     def __init__(self, name: str = "") -> None:
         """Make it; ``name`` is the end of its name."""
         self.path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-{name}"))
-        self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        with no_forks():
+            self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+            close_in_children(self, OwnFolder._unlock)
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        close_in_children(self, OwnFolder._unlock)
 
     def __enter__(self) -> Self:
         """Return it."""
@@ -46,7 +47,8 @@ class OwnFolder:
 
     def _unlock(self) -> None:
         lock, self._lock = self._lock, -1
-        os.close(lock)
+        if lock >= 0:
+            os.close(lock)
 
 
 def remove_orphans() -> None:

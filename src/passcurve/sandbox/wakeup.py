@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 
-from passcurve.types.forks import close_in_children
+from passcurve.types.forks import close_in_children, no_forks
 
 _ONE = (1).to_bytes(8, sys.byteorder)
 
@@ -15,16 +15,17 @@ class Wakeup:
     """A flag with a descriptor that is readable while it is set.  Close it after use."""
 
     def __init__(self) -> None:
-        if hasattr(os, "eventfd"):
-            self._read_end = self._write_end = os.eventfd(0)
-        else:
-            self._read_end, self._write_end = os.pipe()
         # Who sets it does not know whether it is closed, and a closed descriptor may soon belong to somebody else.
         self._lock = threading.Lock()
         self._is_closed = False
         self._is_set = False
         """Setting it twice would only cost time, and there is never more than one number to read."""
-        close_in_children(self, Wakeup._close_in_child)
+        with no_forks():
+            if hasattr(os, "eventfd"):
+                self._read_end = self._write_end = os.eventfd(0)
+            else:
+                self._read_end, self._write_end = os.pipe()
+            close_in_children(self, Wakeup._close_in_child)
 
     def fileno(self) -> int:
         """Return the descriptor that is readable while the flag is set."""

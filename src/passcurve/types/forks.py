@@ -9,12 +9,21 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 _T = TypeVar("_T")
 _owners: weakref.WeakKeyDictionary[Any, Callable[[Any], object]] = weakref.WeakKeyDictionary()
+_LOCK = threading.RLock()
+
+
+@contextlib.contextmanager
+def no_forks() -> Iterator[None]:
+    """Have other threads fork before or after this: descriptors that are opened here have no owner yet."""
+    with _LOCK:
+        yield
 
 
 def close_in_children(owner: _T, close: Callable[[_T], object]) -> _T:
@@ -25,15 +34,17 @@ def close_in_children(owner: _T, close: Callable[[_T], object]) -> _T:
 
 def socket_pair() -> tuple[socket.socket, socket.socket]:
     """Return two connected sockets that are closed in each forked process."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    return close_in_children(ours, socket.socket.close), close_in_children(theirs, socket.socket.close)
+    with no_forks():
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        return close_in_children(ours, socket.socket.close), close_in_children(theirs, socket.socket.close)
 
 
 def _close_all() -> None:
+    _LOCK.release()
     for owner, close in list(_owners.items()):
         with contextlib.suppress(OSError):
             close(owner)
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_close_all)
+    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_close_all)
