@@ -140,6 +140,17 @@ def test_commands_at_once(folder: JailedFolder):
 
 
 @pytest.mark.ci
+def test_a_folder_that_becomes_a_file(folder: JailedFolder):
+    """What another command has put into it meanwhile is gone with it, and the next command runs."""
+    folder.write("a/x", b"")
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(shell, folder, "sleep 0.4; rm -r a; echo 1 > a")
+        second = threads.submit(shell, folder, "mkdir -p a/b; echo 2 > a/b/y")
+        assert ((0, ""), (0, "")) == (first.result(), second.result())
+    assert (0, "1\n") == shell(folder, "cat a")
+
+
+@pytest.mark.ci
 def test_a_command_that_nobody_waits_for(folder: JailedFolder):
     """Nothing is kept of a command whose caller has gone."""
     abandoned = threading.Event()

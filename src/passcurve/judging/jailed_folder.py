@@ -183,6 +183,18 @@ class JailedFolder:
             for name, file in files.items():
                 if file.kind != "same" and file != before.get(name):
                     self._files[name] = file
+            # Another command may have put something into a folder that is now a file.
+            for name in [name for name in self._files if not self._may_hold(posixpath.dirname(name))]:
+                del self._files[name]
+
+    def _may_hold(self, folder: str) -> bool:
+        """Tell whether a name, and all above it, is a folder or not there yet."""
+        while folder:
+            file = self._files.get(folder)
+            if file is not None and file.kind != "folder":
+                return False
+            folder = posixpath.dirname(folder)
+        return True
 
 
 def _end_of(answer: _Answer, argv: list[str], limit_s: float) -> Ended:
