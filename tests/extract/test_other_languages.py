@@ -234,6 +234,36 @@ def test_prose_in_front_of_a_program_is_dropped(prose: str, code: str) -> None:
     assert f"{JS.prompt}    return 2 * x;\n}}\n" == program(JS, "    return 2 * x;\n}\n")
 
 
+@pytest.mark.parametrize(
+    ("language", "code"),
+    [
+        ("rb", "## Return the length.\nEXTRA = 0\ndef size(s)\n  s.length + EXTRA\nend\n"),
+        ("r", "## Return the length.\nEXTRA <- 0\nsize <- function(s) {\n  nchar(s) + EXTRA\n}\n"),
+    ],
+)
+def test_a_remark_is_no_prose(language: str, code: str) -> None:
+    """A program that begins with a comment loses nothing, whatever Markdown would make of it."""
+    problem = script(language, code.partition("\n")[0] + "\n", "size('a')\n")
+    assert code == program(problem, code, form="solution").rstrip("\n") + "\n"
+
+
+@pytest.mark.parametrize(
+    ("language", "code"),
+    [
+        ("lua", "local extra = 0\nlocal function size(s)\n    return #s + extra\nend\n"),
+        ("cpp", "template <typename T>\nT size(T s) {\n    return s;\n}\n"),
+        ("jl", "const EXTRA = 0\n\nfunction size(s)\n    length(s) + EXTRA\nend\n"),
+    ],
+)
+@pytest.mark.parametrize(
+    "prose", ["Here is the code you asked for.\n\n", "Here is the code:\n", "Sure!\nHere it is.\n\n- It is short;\n\n"]
+)
+def test_what_stands_before_a_function_is_kept(language: str, code: str, prose: str) -> None:
+    """Code begins a paragraph, or stands behind a colon, whatever it begins with."""
+    prose = prose.replace("Sure!\nHere it is.", "Sure! Here it is.")
+    assert code == program(script(language, "", "size(1)\n"), prose + code, form="solution").rstrip("\n") + "\n"
+
+
 def test_last_return_of_lua() -> None:
     """A module's last statement may not stand before tests; a function's stays."""
     lua = script("lua", "-- Return twice x.\nlocal function twice(x)\n", "print(twice(1))\n")

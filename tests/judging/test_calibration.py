@@ -211,6 +211,28 @@ def test_a_missing_package_without_a_reference(jail: Jailed):
     assert ("package", True) == (plan.fault, "'no_such_package'" in plan.note)
 
 
+def test_a_module_that_programs_write(jail: Jailed):
+    """A module that the tests import after a call may be one that the program has to write."""
+    test = "candidate()\n    import written\n    assert written.VALUE == 3"
+    assert calibrate(jail, make_problem(None, test), "shared").plan.fault is None
+
+
+def test_what_cannot_cross_after_a_wrong_answer(jail: Jailed):
+    """Tests that pass such a thing only where a program raises stay apart from it."""
+    test = "try:\n        r = candidate(1)\n    except Exception:\n        candidate(object())\n    assert r == 1"
+    for mode in ("auto", "referee"):
+        plan = calibrate(jail, make_problem(None, test), mode).plan
+        assert ("referee", None) == (plan.mode, plan.fault)
+
+
+def test_an_iterator_of_the_tests_crosses(jail: Jailed):
+    """A class of iterators crosses as what it is iterated over, unless it is a file."""
+    cls = "class It:\n    def __iter__(self): return self\n    def __next__(self): raise StopIteration\n"
+    before = f"{cls}    def reset(self): pass\n"
+    calibration = calibrate(jail, make_problem("return sum(args[0])", "assert candidate(It()) == 0", before=before))
+    assert ("referee", None) == (calibration.plan.mode, calibration.plan.fault)
+
+
 SECOND = "assert g(1) == 2 and g(2) == 3"
 """Tests that call another function than the entry point."""
 

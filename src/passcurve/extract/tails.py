@@ -10,7 +10,6 @@ _MARK = re.compile(r"(?:#{2,6}[ \t]+|\*\*|[-*][ \t]+|\d+\.[ \t]+|>[ \t]+)")
 """The beginning of a line of Markdown: a heading, bold text, an item, a quotation."""
 _WORD = re.compile(r"[\"'`*_(]*[A-Za-z][a-z'’-]*[\"'`*_).,:;!]*\Z")
 _CODE_ENDS = (";", "{", "}", "(", "[", "=", ">", ",", "\\")
-_STATEMENT = (";", "{")
 _WORDS = 3
 """Number of words that make a line prose."""
 _TRIES = 50
@@ -24,16 +23,20 @@ _OPENINGS = re.compile(r"^=(?!cut\b|begin\b|end\b)[a-z]\w*|<<[-~<]?['\"]?[A-Z]\w
 
 
 def find_code(text: str, begins: re.Pattern[str]) -> int | None:
-    """Return the place of the first line at the margin that begins code, where a text opens with prose."""
-    if not is_prose(text.lstrip("\n").partition("\n")[0]):
+    """Return the place of the first line of code, where a text opens with prose.
+
+    Code begins a paragraph, or stands behind a colon; elsewhere what is known as code, for prose goes on in any way.
+    """
+    first = text.lstrip("\n").partition("\n")[0]
+    if first.startswith("#") or not is_prose(first):
         return None
-    at = 0
+    before, at = first, 0
     for line in text.split("\n", maxsplit=_TRIES)[:_TRIES]:
-        is_remark = line.startswith(_REMARK) and not _MARK.match(line)
-        is_statement = not line[:1].isspace() and line.rstrip().endswith(_STATEMENT)
-        is_code = is_remark or is_statement or (len(line) < _LONG_LINE and begins.match(text, at) is not None)
-        if is_code and line.strip() and not is_prose(line):
+        is_apart = not before.strip() or before.rstrip().endswith(":")
+        is_code = is_apart or (len(line) < _LONG_LINE and begins.match(text, at) is not None)
+        if is_code and line.strip() and not is_prose(line) and not _MARK.match(line):
             return at
+        before = line
         at += len(line) + 1
     return None
 

@@ -25,14 +25,6 @@ FLATTENED_TYPES = 64
 _EXCEPTION_FIELDS = {"type": str, "message": str, "lineage": list, "arguments": tuple}
 
 
-def _public_names(kind: type) -> set[str]:
-    return {name for name in dir(kind) if not name.startswith("_")}
-
-
-_GENERATOR_NAMES = _public_names(type(_ for _ in ()))
-"""What else an iterator may have: a file, which has more, would be no file to the sample."""
-
-
 class Opaque:
     """An object that stays in the sample's process: equal to nothing but itself."""
 
@@ -259,7 +251,8 @@ class SampleProxy:
         plain = flatten(value, kind)
         if plain is not None:
             return plain[0]
-        if hasattr(kind, "__next__") and _public_names(kind) <= _GENERATOR_NAMES:
+        # A file would be no file to the sample.
+        if hasattr(kind, "__next__") and not hasattr(kind, "read"):
             return self._pass_object("iterator", value.__next__, kind.__name__)
         if callable(value) and not isinstance(value, type):
             return self._pass_object("function", value, str(getattr(value, "__name__", kind.__name__)))

@@ -34,6 +34,9 @@ _MISSING_MODULE = re.compile(r"ModuleNotFoundError: No module named '(\w+)'$")
 """The message for a top-level module; that of a submodule has a dot in its name, or says more."""
 
 
+_TOP_IMPORT = re.compile(r"^(?:import|from)[ \t]+(\w+)", re.MULTILINE)
+
+
 class _TestsAlone(NamedTuple):
     """An order to the process of the tests, without a sample."""
 
@@ -184,11 +187,18 @@ class CodeTrials:
     def _take_unfit(self, verdict: Verdict) -> _Unfit | None:
         """Go on to shared mode where tests without a reference solution cannot be apart from any program.
 
-        A wrong program shows it, and a package that is missing; a sample may not, for it could say so of sound tests.
+        Wrong programs show it, one that raises and one that returns; a sample may not, for it could say so of sound
+        tests.  A package is missing where the problem itself imports it at once: a program may write modules.
         """
-        if package := _missing_package(verdict):
+        package = _missing_package(verdict)
+        if package in _TOP_IMPORT.findall(f"{self.problem.prompt}\n{self.problem.test}"):
             return _Unfit(self._lacks(package, verdict))
         if self.plan.mode != "referee" or not verdict.message.startswith(BENCHMARK):
+            return None
+        if self._wrong_programs.is_first:
+            self._wrong_programs.cannot_cross = True
+            return None
+        if not self._wrong_programs.cannot_cross:
             return None
         reason = verdict.message.removeprefix(BENCHMARK)
         if self._mode == "referee":

@@ -21,6 +21,13 @@ class WrongPrograms:
         """The first has failed, without a sample."""
         self.is_alone = False
         """The next is to be tried without a sample."""
+        self.cannot_cross = False
+        """The tests passed the first what cannot cross."""
+
+    @property
+    def is_first(self) -> bool:
+        """True for the one that raises."""
+        return self._number == 0
 
     @property
     def program(self) -> str:
