@@ -222,3 +222,38 @@ def test_a_full_queue_is_asked_again(method, starter):
             (one,) = list(getattr(judge, method)([starter.right()]))
         server.shutdown()
     assert ("passed", 3) == (one.status, _Full.requests)
+
+
+class _Short(_Full):
+    """A server that answers a stream with too few rows, one row twice, or a row that nobody asked for."""
+
+    indices: tuple[int, ...] = ()
+
+    def do_POST(self):
+        """Answer with the rows that were set."""
+        self.rfile.read(int(self.headers["Content-Length"]))
+        result = {"task_id": "starter/0", "sample_index": 0, "status": "passed", "passed": True, "message": ""}
+        self._answer(200, b"".join(json.dumps(result | {"index": index}).encode() + b"\n" for index in self.indices))
+
+
+@pytest.mark.parametrize("indices", [(0,), (0, 0, 1), (0, 77)])
+def test_a_stream_without_all_rows(indices: tuple[int, ...], monkeypatch):
+    """A stream that ends too early, or has other rows, is an error: no row is lost in silence."""
+    monkeypatch.setattr(_Short, "indices", indices)
+    rows = [{"task_id": "starter/0", "completion": ""}] * 2
+
+    async def stream(url: str) -> None:
+        async with pc.AsyncJudge(url=url) as judge:
+            [one async for one in judge.judge_each(rows)]
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Short)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_address[1]}"
+    try:
+        with pc.Judge(url=url) as judge, pytest.raises(SandboxError, match="no judge"):
+            list(judge.stream(rows))
+        with pytest.raises(SandboxError, match="no judge"):
+            asyncio.run(stream(url))
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -151,6 +151,25 @@ def test_a_folder_that_becomes_a_file(folder: JailedFolder):
 
 
 @pytest.mark.ci
+def test_nothing_lies_below_a_file(folder: JailedFolder):
+    """We cannot write below a file or a link, and what two commands have made a file and a folder is one of both."""
+    folder.write("x", b"1")
+    with pytest.raises(NotADirectoryError):
+        folder.write("x/y", b"2")
+    assert (0, "") == shell(folder, "ln -s z a; mkdir z")
+    with pytest.raises(NotADirectoryError):
+        folder.write("a/y", b"2")
+    with ThreadPoolExecutor(2) as threads:
+        calls = [
+            threads.submit(shell, folder, f"{wait}")
+            for wait in ("rm x; mkdir x; echo hi > x/y", "sleep 0.4; echo more >> x")
+        ]
+        assert [(0, "")] * 2 == [call.result() for call in calls]
+    # Whichever was last.
+    assert shell(folder, "cat x || cat x/y") in ((0, "1more\n"), (0, "hi\n"))
+
+
+@pytest.mark.ci
 def test_a_command_that_nobody_waits_for(folder: JailedFolder):
     """Nothing is kept of a command whose caller has gone."""
     abandoned = threading.Event()
@@ -173,6 +192,8 @@ def test_a_script_by_its_first_line(folder: JailedFolder, script: bytes):
     with pytest.raises(PermissionError):
         folder.run(["./s", "a"])
     assert (0, "") == shell(folder, "chmod +x s")
-    for argv in (["./s", "a"], ["/tmp/s", "a"], ["env", "/tmp/s", "a"]):
-        ended = folder.run(argv)
+    assert (0, "") == shell(folder, "mkdir sub; cp s sub/t")
+    calls = [(argv, "") for argv in (["./s", "a"], ["/tmp/s", "a"], ["env", "/tmp/s", "a"])]
+    for argv, place in (*calls, (["./t", "a"], "sub")):
+        ended = folder.run(argv, folder=place)
         assert (0, b"['a']\n") == (ended.exit_code, ended.out), ended.err

@@ -111,14 +111,20 @@ class RemoteJudge:
         if response.status_code != 200:
             response.read()
             _refuse(response)
+        due = chunk.indices()
         for line in response.iter_lines():
-            yield self._read_line(line, chunk)
+            yield self._read_line(line, chunk, due)
+        if due:
+            raise self._stranger()
 
-    def _read_line(self, line: str, chunk: _Chunk) -> Judgement:
+    def _read_line(self, line: str, chunk: _Chunk, due: set[int]) -> Judgement:
+        """Return the result in a line, which must be of a row that is due."""
         try:
-            return _read(msgspec.json.decode(line), chunk.start)
-        except msgspec.DecodeError:
+            one = _read(msgspec.json.decode(line), chunk.start)
+            due.remove(one.index)
+        except (msgspec.DecodeError, KeyError):
             raise self._stranger() from None
+        return one
 
     def close(self) -> None:
         """Close the connections."""
@@ -168,8 +174,11 @@ class RemoteJudge:
                         if response.status_code != 200:
                             await response.aread()
                             _refuse(response)
+                        due = chunk.indices()
                         async for line in response.aiter_lines():
-                            yield self._read_line(line, chunk)
+                            yield self._read_line(line, chunk, due)
+                        if due:
+                            raise self._stranger()
                         return
                     pause_s = _pause_s(response)
                 await asyncio.sleep(pause_s)
@@ -256,6 +265,10 @@ class _Chunk:
             self.rows.append(row)
             self._bytes += len(row)
         return has_room
+
+    def indices(self) -> set[int]:
+        """Return the indices of its rows."""
+        return set(range(self.start, self.start + len(self.rows)))
 
     def body(self, *, stream: bool = False) -> bytes:
         """Return the request; an answer that streams has a line for each row."""

@@ -81,7 +81,7 @@ class JailedFolder:
         limit_s = timeout_s if timeout_s is not None else self._limits.timeout_s
         before = dict(self._files)
         order = {
-            "argv": self._with_interpreter(argv),
+            "argv": self._with_interpreter(argv, folder),
             "stdin": stdin,
             "folder": posixpath.join(FOLDER, folder),
             "env": _ENVIRONMENT | (env or {}),
@@ -99,11 +99,13 @@ class JailedFolder:
         return _end_of(answer, argv, limit_s)
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a file.  Raises IsADirectoryError and PermissionError as the system would."""
+        """Write a file.  Raises IsADirectoryError, NotADirectoryError and PermissionError as the system would."""
         name = self._resolve(path)
         old = self._files.get(name)
         if name == "." or (old is not None and old.kind == "folder"):
             raise IsADirectoryError(f"{path!r} is a directory")
+        if not self._may_hold(posixpath.dirname(name)):
+            raise NotADirectoryError(f"{path!r} lies below a file or a link")
         if old is not None and not old.mode & 0o200:
             raise PermissionError(f"{path!r} may not be written")
         mode = old.mode if old is not None else 0o644
@@ -144,7 +146,7 @@ class JailedFolder:
             path = posixpath.join(FOLDER, posixpath.dirname(name), file.data.decode("utf-8", "replace"))
         raise OSError(f"{path!r} is a link that leads to too many others")
 
-    def _with_interpreter(self, argv: list[str]) -> list[str]:
+    def _with_interpreter(self, argv: list[str], folder: str) -> list[str]:
         """Return a command whose program is a script in the folder with the interpreter of its first line in front.
 
         Nothing that was written here can be executed itself.
@@ -153,13 +155,13 @@ class JailedFolder:
         if len(argv) <= start or "/" not in argv[start]:
             return argv
         try:
-            file = self._files.get(self._resolve(argv[start]))
+            file = self._files.get(self._resolve(posixpath.join(folder, argv[start])))
         except OSError:
             return argv
         if file is None or file.kind != "file" or not file.mode & 0o100 or not file.data.startswith(b"#!"):
             return argv
         first, _, _ = file.data[2:].partition(b"\n")
-        return [*first.decode("utf-8", "replace").split(maxsplit=1), *argv[start:]]
+        return [*first.decode("utf-8", "replace").strip().split(maxsplit=1), *argv[start:]]
 
     def _read_answer(self, argv: list[str], outcome: Outcome) -> _Answer | Ended:
         """Return what a command's jail says; its end where it says nothing."""
