@@ -8,17 +8,13 @@ A second thread that decodes one meanwhile reads fields that are not there yet, 
 from __future__ import annotations
 
 import functools
-import os
-import threading
 from typing import TypeVar
 
 import msgspec
 
+from passcurve.types.forks import no_forks
+
 _T = TypeVar("_T")
-_LOCK = threading.Lock()
-if hasattr(os, "register_at_fork"):
-    # A child has neither a lock that nobody releases nor a record that was half looked at.
-    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
 
 
 def decodable(kind: _T) -> _T:
@@ -29,5 +25,6 @@ def decodable(kind: _T) -> _T:
 
 @functools.cache
 def _look_at(kind: object) -> None:
-    with _LOCK:
+    # A forked process would have a record that was half looked at.
+    with no_forks():
         msgspec.json.Decoder(kind)

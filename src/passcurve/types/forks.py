@@ -21,7 +21,7 @@ _LOCK = threading.RLock()
 
 @contextlib.contextmanager
 def no_forks() -> Iterator[None]:
-    """Have other threads fork before or after this: descriptors that are opened here have no owner yet."""
+    """Have other threads fork before or after this, one thread at a time: what is begun here is not whole yet."""
     with _LOCK:
         yield
 
