@@ -33,8 +33,8 @@ NO_REFERENCE = "no reference solution to calibrate with"
 _MISSING_MODULE = re.compile(r"ModuleNotFoundError: No module named '(\w+)'$")
 """The message for a top-level module; that of a submodule has a dot in its name, or says more."""
 
-
 _TOP_IMPORT = re.compile(r"^(?:import|from)[ \t]+(\w+)", re.MULTILINE)
+"""An import that runs before anything is called; a later one may be of a module that the program writes."""
 
 
 class _TestsAlone(NamedTuple):
@@ -44,12 +44,6 @@ class _TestsAlone(NamedTuple):
     """A wrong program to try; empty for none."""
     record: bool
     """Record the calls of the tests."""
-
-
-class _Unfit(NamedTuple):
-    """The tests do not fit their mode; ``calibration`` is None where another trial must follow."""
-
-    calibration: Calibration | None
 
 
 class _AloneReport(msgspec.Struct, frozen=True):
@@ -146,8 +140,11 @@ class CodeTrials:
     def take(self, verdict: Verdict, outcome: Outcome) -> Calibration | None:
         """Take the verdict of a trial; return the calibration, or None when another trial must follow."""
         if self._calibration is not None:
-            if self.problem.reference is None and (unfit := self._take_unfit(verdict)) is not None:
-                return unfit.calibration
+            if self.problem.reference is None:
+                if package := self._find_missing(verdict):
+                    return self._lacks(package, verdict)
+                if self._cannot_cross(verdict):
+                    return self._go_on_shared(verdict)
             if self.program == self.problem.prompt:
                 return self._faulty("tests", _BARE_PROMPT, verdict) if verdict.passed else self._calibration
             is_vacuous = self._wrong_programs.take(passed=verdict.passed)
@@ -184,31 +181,33 @@ class CodeTrials:
             return self._usable(None)
         return self._explain_failures()
 
-    def _take_unfit(self, verdict: Verdict) -> _Unfit | None:
-        """Go on to shared mode where tests without a reference solution cannot be apart from any program.
-
-        Wrong programs show it, one that raises and one that returns; a sample may not, for it could say so of sound
-        tests.  A package is missing where the problem itself imports it at once: a program may write modules.
-        """
+    def _find_missing(self, verdict: Verdict) -> str:
+        """Return the package that a wrong program shows to be missing; empty where there is none."""
         package = _missing_package(verdict)
-        if package in _TOP_IMPORT.findall(f"{self.problem.prompt}\n{self.problem.test}"):
-            return _Unfit(self._lacks(package, verdict))
-        if self.plan.mode != "referee" or not verdict.message.startswith(BENCHMARK):
-            return None
+        return package if package in _TOP_IMPORT.findall(f"{self.problem.prompt}\n{self.problem.test}") else ""
+
+    def _cannot_cross(self, verdict: Verdict) -> bool:
+        """Tell whether the tests cannot be apart from any program: one that raises and one that returns have shown it.
+
+        A sample may not show it, for it could say so of sound tests.
+        """
+        shows_it = self.plan.mode == "referee" and verdict.message.startswith(BENCHMARK)
         if self._wrong_programs.is_first:
-            self._wrong_programs.cannot_cross = True
-            return None
-        if not self._wrong_programs.cannot_cross:
-            return None
+            self._wrong_programs.cannot_cross = shows_it
+            return False
+        return shows_it and self._wrong_programs.cannot_cross
+
+    def _go_on_shared(self, verdict: Verdict) -> Calibration | None:
+        """Begin again in shared mode, where that may be; return the calibration where it may not."""
         reason = verdict.message.removeprefix(BENCHMARK)
         if self._mode == "referee":
-            return _Unfit(self._faulty("tests", f"{reason}: --verdict auto judges it in shared mode", verdict))
+            return self._faulty("tests", f"{reason}: --verdict auto judges it in shared mode", verdict)
         self._plans, self._number = PLANS["shared"], 0
         self._wrong_programs = WrongPrograms(self.problem.entry_point)
         self.program = self._wrong_programs.program
         plan = msgspec.structs.replace(self._plans[0], note=f"{NO_REFERENCE}; judged in shared mode: {reason}")
         self._calibration = Calibration(problem=self.problem, plan=plan, verdict=None)
-        return _Unfit(None)
+        return None
 
     def _begin_wrong(self, calibration: Calibration) -> Calibration | None:
         """Begin with the wrong programs, under the plan of the reference solution."""

@@ -51,7 +51,7 @@ def _aggregate_metrics(metrics: list[dict[str, Any]]) -> Any:
     return _env_class().aggregate_metrics(metrics)
 
 
-# The gym looks for it at the entry point, which it takes for a class.
+# The gym looks for it at the entry point, which it takes for a class; the type of a function has no such attribute.
 make_env.aggregate_metrics = _aggregate_metrics  # type: ignore[attr-defined]
 
 
