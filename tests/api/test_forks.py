@@ -1,6 +1,6 @@
 """Forks of the process that has a judge, as trainers make them to load data: nothing waits for a copy.
 
-Each case is a process of its own, with a child that sleeps until it is killed.
+Each case is a process of its own, with children that sleep until they are killed.
 """
 
 from __future__ import annotations
@@ -109,9 +109,9 @@ script = '''
 import os, threading, time
 import passcurve as pc
 threading.Thread(target=pc.judge, args=(%r, "starter"), kwargs={"run": "r", "timeout_s": 3.0}, daemon=True).start()
-while not os.path.exists("r/passcurve.lock"):
+# The lock is held once there is a part to write to.
+while not (os.path.exists("r") and any(name.startswith("verdicts-") for name in os.listdir("r"))):
     time.sleep(0.01)
-time.sleep(0.3)
 print(os.fork() or time.sleep(60), flush=True)
 time.sleep(60)
 ''' % loops

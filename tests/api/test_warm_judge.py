@@ -356,7 +356,7 @@ def test_a_start_that_nobody_waits_for(starter):
     timer.start()
     with contextlib.suppress(KeyboardInterrupt):
         judge.__enter__()
-        time.sleep(1)
+        time.sleep(1)  # A start that was quicker is interrupted here.
     judge.close()
     assert before == settle(before)
     with pc.Judge("starter", workers=1) as judge:

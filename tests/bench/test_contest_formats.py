@@ -337,7 +337,7 @@ def test_the_reference_is_one_that_compiles():
 
 
 def test_the_next_reference_counts_where_one_fails(shell):
-    """Of several published solutions one that passes will do, and a problem is excluded only where none does."""
+    """The first published solution that passes is the reference; a problem is excluded only where none passes."""
     body = json.dumps({"inputs": ["3\n1 2 3\n"], "outputs": ["6\n"]})
     right = "n = int(input())\nprint(sum(map(int, input().split())))"
     rows = [{**APPS, "problem_id": at, "input_output": body} for at in range(2)]

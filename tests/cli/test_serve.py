@@ -162,7 +162,7 @@ def test_a_full_queue(server: Server, starter):
 
 
 def test_more_than_the_queue_takes(server: Server, starter):
-    """A batch for which there can never be room is too large, not early; a body in another coding is none."""
+    """A batch larger than the queue is refused with 413, a compressed body with 415."""
     answer = server.judge([starter.right()] * 2001)
     assert (413, True) == (answer.status_code, "2,000 samples" in answer.json()["error"])
     packed = server.client.post("/judge", content=b"x", headers={"Content-Encoding": "gzip"})

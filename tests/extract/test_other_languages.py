@@ -228,7 +228,7 @@ def test_code_is_no_prose(code: str) -> None:
     "code", ["function twice(x) {\n    return 2 * x;\n}\n", "// Twice.\nconst twice = x =>\n    2 * x;\n"]
 )
 def test_prose_in_front_of_a_program_is_dropped(prose: str, code: str) -> None:
-    """What a model says in front of its program without a fence is not code, nor is what it says behind."""
+    """Prose in front of a program without a fence is dropped, and prose behind it, too."""
     assert code == program(JS, prose + code)
     assert code == program(JS, f"{prose}{code}\nThis function takes one number.\n").rstrip("\n") + "\n"
     assert f"{JS.prompt}    return 2 * x;\n}}\n" == program(JS, "    return 2 * x;\n}\n")

@@ -130,6 +130,7 @@ def test_commands_at_once(folder: JailedFolder):
     with ThreadPoolExecutor(5) as threads:
         calls = [threads.submit(shell, folder, f"sleep 0.3; echo {at} > f{at}") for at in range(3)]
         calls.append(threads.submit(shell, folder, "sleep 0.3; rm removed"))
+        # They have begun with the files as they were, and none has ended.
         time.sleep(0.1)
         folder.write("kept", b"new")
         folder.write("added/by/us", b"us")
@@ -141,7 +142,7 @@ def test_commands_at_once(folder: JailedFolder):
 
 @pytest.mark.ci
 def test_a_folder_that_becomes_a_file(folder: JailedFolder):
-    """What another command has put into it meanwhile is gone with it, and the next command runs."""
+    """A file in a folder that another command replaces by a file is removed, and the next command runs."""
     folder.write("a/x", b"")
     with ThreadPoolExecutor(2) as threads:
         first = threads.submit(shell, folder, "sleep 0.4; rm -r a; echo 1 > a")
