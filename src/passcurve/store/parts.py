@@ -50,26 +50,33 @@ class RunLock:
     """An exclusive lock on a run directory; the kernel releases it when the process ends."""
 
     def __init__(self, folder: Path) -> None:
+        self._pid = os.getpid()
         with no_forks():
             self._fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
-            close_in_children(self, RunLock.release)
+            close_in_children(self, RunLock._close)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.ftruncate(self._fd, 0)
             os.pwrite(self._fd, b"%d\n" % os.getpid(), 0)
         except BlockingIOError as error:
             holder = os.pread(self._fd, 32, 0).decode("ascii", "replace").strip()
-            self.release()
+            self._close()
             owner = f"process {holder}" if holder else "another process"
             raise StoreError(
                 f"{str(folder)!r} is in use by {owner}; wait for it to end, or choose another place with --run DIR"
             ) from error
         except BaseException:
-            self.release()
+            self._close()
             raise
 
     def release(self) -> None:
         """Release the directory; a second call does nothing."""
+        if self._fd >= 0 and os.getpid() == self._pid:
+            # A process that was forked while this one was made has the descriptor too, and would keep the lock.
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
+        self._close()
+
+    def _close(self) -> None:
         fd, self._fd = self._fd, -1
         if fd >= 0:
             os.close(fd)
