@@ -6,7 +6,7 @@ import asyncio
 import json
 import ssl
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, NoReturn
 
@@ -46,7 +46,7 @@ class RemoteJudge:
         token = token.strip()
         if not token.isascii() or not token.isprintable():
             raise UsageError("token= has characters that no token may have; they are not shown here")
-        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._admission = _Admission(token)
         # Made once: to load the certificates takes longer than a batch.
         self._tls = ssl.create_default_context() if url.startswith("https://") else _no_certificates()
         self.problems: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class RemoteJudge:
         self._client = self._open(httpx.Client)
 
     def _open(self, kind: Any) -> Any:
-        return kind(base_url=self.name, headers=self._headers, timeout=_TIMEOUT, verify=self._tls)
+        return kind(base_url=self.name, auth=self._admission, timeout=_TIMEOUT, verify=self._tls)
 
     @property
     def is_alive(self) -> bool:
@@ -92,17 +92,10 @@ class RemoteJudge:
 
     def _stream(self, chunks: Sequence[_Chunk]) -> Iterator[Judgement]:
         for chunk in chunks:
+            body = chunk.body(stream=True)
             try:
-                for number in range(_TRIES):
-                    with self._client.stream(
-                        "POST", "judge", content=chunk.body(stream=True), headers=_JSON
-                    ) as response:
-                        if not _is_full(response, number):
-                            yield from self._lines(response, chunk)
-                            break
-                        pause_s = _pause_s(response)
-                    # The connection is closed: the server needs it for those that it answers.
-                    time.sleep(pause_s)
+                with self._client.stream("POST", "judge", content=body, headers=_JSON) as response:
+                    yield from self._lines(response, chunk)
             except httpx.HTTPError as error:
                 raise self._unreachable(error) from None
 
@@ -168,20 +161,15 @@ class RemoteJudge:
     async def _stream_chunk(self, client: httpx.AsyncClient, chunk: _Chunk) -> AsyncIterator[Judgement]:
         body = chunk.body(stream=True)
         try:
-            for number in range(_TRIES):
-                async with client.stream("POST", "judge", content=body, headers=_JSON) as response:
-                    if not _is_full(response, number):
-                        if response.status_code != 200:
-                            await response.aread()
-                            _refuse(response)
-                        due = chunk.indices()
-                        async for line in response.aiter_lines():
-                            yield self._read_line(line, chunk, due)
-                        if due:
-                            raise self._stranger()
-                        return
-                    pause_s = _pause_s(response)
-                await asyncio.sleep(pause_s)
+            async with client.stream("POST", "judge", content=body, headers=_JSON) as response:
+                if response.status_code != 200:
+                    await response.aread()
+                    _refuse(response)
+                due = chunk.indices()
+                async for line in response.aiter_lines():
+                    yield self._read_line(line, chunk, due)
+                if due:
+                    raise self._stranger()
         except httpx.HTTPError as error:
             raise self._unreachable(error) from None
 
@@ -191,14 +179,10 @@ class RemoteJudge:
 
             async def judge(chunk: _Chunk) -> list[Judgement]:
                 async with gate:
-                    for number in range(_TRIES):
-                        try:
-                            response = await client.post("judge", content=chunk.body(), headers=_JSON)
-                        except httpx.HTTPError as error:
-                            raise self._unreachable(error) from None
-                        if not _is_full(response, number):
-                            break
-                        await asyncio.sleep(_pause_s(response))
+                    try:
+                        response = await client.post("judge", content=chunk.body(), headers=_JSON)
+                    except httpx.HTTPError as error:
+                        raise self._unreachable(error) from None
                     return self._results(self._record(response), chunk)
 
             tasks = [asyncio.ensure_future(judge(chunk)) for chunk in chunks]
@@ -214,15 +198,11 @@ class RemoteJudge:
         return self._results(record, chunk)
 
     def _ask(self, method: str, path: str, body: bytes | None = None) -> Any:
-        """Return the answer to a request, which is repeated while the server's queue is full."""
-        for number in range(_TRIES):
-            try:
-                response = self._client.request(method, path, content=body, headers=_JSON if body else None)
-            except httpx.HTTPError as error:
-                raise self._unreachable(error) from None
-            if not _is_full(response, number):
-                break
-            time.sleep(_pause_s(response))
+        """Return the answer to a request."""
+        try:
+            response = self._client.request(method, path, content=body, headers=_JSON if body else None)
+        except httpx.HTTPError as error:
+            raise self._unreachable(error) from None
         return self._record(response)
 
     def _record(self, response: httpx.Response) -> Any:
@@ -248,6 +228,50 @@ class RemoteJudge:
 
     def _unreachable(self, error: httpx.HTTPError) -> SandboxError:
         return SandboxError(f"the judge at {self.name} cannot be reached: {error or type(error).__name__}")
+
+
+class _Admission(httpx.Auth):
+    """Adds the token to a request, and repeats it while the server's queue is full, five tries in all.
+
+    httpx asks it after each answer, with or without asyncio.
+    """
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        """Yield the request until it got in."""
+        self._add_token(request)
+        for _ in range(_TRIES - 1):
+            response = yield request
+            if response.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+                return
+            # What is read to its end holds no connection, which the server needs for those that it answers.
+            response.read()
+            time.sleep(_pause_s(response))
+        yield request
+
+    async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
+        """Yield the request until it got in."""
+        self._add_token(request)
+        for _ in range(_TRIES - 1):
+            response = yield request
+            if response.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+                return
+            await response.aread()
+            await asyncio.sleep(_pause_s(response))
+        yield request
+
+    def _add_token(self, request: httpx.Request) -> None:
+        if self._token:
+            request.headers["Authorization"] = f"Bearer {self._token}"
+
+
+def _pause_s(response: httpx.Response) -> float:
+    try:
+        return min(_MOST_PAUSE_S, max(0.1, float(response.headers.get("Retry-After", "1"))))
+    except ValueError:
+        return 1.0
 
 
 class _Chunk:
@@ -304,18 +328,6 @@ def _encode(index: int, row: Row) -> bytes:
 def _read(record: Any, start: int) -> Judgement:
     judgement = msgspec.convert(record, decodable(Judgement))
     return msgspec.structs.replace(judgement, index=start + judgement.index)
-
-
-def _is_full(response: httpx.Response, number: int) -> bool:
-    """Tell whether the server's queue is full, and the request, tried ``number`` times before, may be repeated."""
-    return response.status_code == 503 and number + 1 < _TRIES
-
-
-def _pause_s(response: httpx.Response) -> float:
-    try:
-        return min(_MOST_PAUSE_S, max(0.1, float(response.headers.get("Retry-After", "1"))))
-    except ValueError:
-        return 1.0
 
 
 def _refuse(response: httpx.Response) -> NoReturn:
