@@ -211,6 +211,14 @@ def test_it_goes_on_after_a_failure(program, sample_request):
     assert [0, 3, 4, 5, 6, 7] == had
 
 
+def test_an_id_may_be_text(program, sample_request):
+    """A program in a shell has only text."""
+    text = "import json, sys\nfor line in sys.stdin:\n    number = str(json.loads(line)['id'])\n"
+    text += "    print(json.dumps({'id': number, 'completion': 'x' + number}), flush=True)\n"
+    replies = list(program(text).generate_pipelined(sample_request(index) for index in range(3)))
+    assert ["x0", "x1", "x2"] == [reply.text for reply in replies]
+
+
 def test_silence(program, sample_request):
     """An answer that does not come in time fails the sample."""
     with pytest.raises(ModelError, match=r"\b0\.3 s"):

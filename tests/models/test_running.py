@@ -376,6 +376,24 @@ def test_a_run_that_is_killed_often(shell, server, answers, words, seed):
     check_killed(shell, server, words, kills=20, seed=seed, n=25)
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("-n", 2, "--k", "1,5,10"), r"k = 5, 10: 10 samples .*-n is 2"),
+        (("-n", 1, "--fail-under", "pass@3=.5"), r"k = 3: 3 samples .*-n is 1"),
+        (("-n", 2, "--k", 2), ""),
+        (("-n", 2), ""),
+    ],
+)
+def test_a_k_that_n_cannot_give_is_said_before(shell, words, message):
+    """Who asks for a k above n hears so before a sample is paid for; the default values of k ask for nothing."""
+    done = shell("run", "starter", "--model", "recorded:nowhere.jsonl", "--problems", "starter/0", *words)
+    first, *rest = done.err.splitlines()
+    assert 2 == done.code
+    assert re.search(message or "nowhere", first), done.err
+    assert bool(message) == bool(rest)
+
+
 @pytest.mark.nightly
 def test_mutant_can_be_shown(shell):
     """The demonstration needs nothing but the package, and ``show`` has the program of the sample that is named."""

@@ -67,6 +67,11 @@ class Setup(NamedTuple):
             cache=config.cache_dir(),
         )
 
+    def ks_above(self, n: int) -> tuple[int, ...]:
+        """Return each k that was asked for by name, or by a gate, and that n samples of a problem cannot give."""
+        ks = self.scores.ks if self.scores.ks_requested else tuple(gate.k for gate in self.gates)
+        return tuple(k for k in ks if k > n)
+
 
 def check_options(score: ScoreOptions, judging: JudgingOptions) -> Setup:
     """Return the options, checked and fitted to the machine.  Raises UsageError for what cannot be."""

@@ -85,6 +85,8 @@ def run(
         warn(setup.note)
     if sampling.n > 1 and 0.0 in degrees:
         warn("at temperature 0 the samples of a problem should be equal, and -n 1 would say as much")
+    if above := setup.ks_above(sampling.n):
+        warn(f"k = {', '.join(map(str, above))}: {max(above)} samples of each problem are needed, -n is {sampling.n}")
     finished: list[Result] = []
     folders = [run or ready.run_directory(degree) for degree in degrees]
     for degree, folder in zip(degrees, folders, strict=True):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import collections
 import json
 import math
+import re
 import shlex
 import time
 from collections.abc import Iterator
@@ -131,9 +132,8 @@ class Command:
             self._read(timeout_s)
         while self._unread:
             answer = self._parse(self._unread.popleft())
-            number = answer["id"]
             # An unknown id, or that of a request that has timed out, answers nothing.
-            request = self._open.pop(number, None) if type(number) is int else None
+            request = self._open.pop(_number(answer["id"]), None)
             if request is not None:
                 yield _reply(answer, request.key, request.seed, time.monotonic() - request.sent_at)
         if self._remaining_s() <= 0:
@@ -177,6 +177,13 @@ class Command:
         """Expect no more answers to open requests."""
         self._open.clear()
         self._unread.clear()
+
+
+def _number(name: object) -> int:
+    """Return the number that an id is, which programs in a shell write as text; -1 for what is no id."""
+    if type(name) is str and re.fullmatch(r"[0-9]{1,18}", name):
+        return int(name)
+    return name if type(name) is int else -1
 
 
 def _decode(line: bytes) -> Any:
