@@ -374,8 +374,8 @@ def test_a_program_without_a_brace_to_leave_open_gets_a_block() -> None:
     assert made.endswith("struct Unused { int a; };\nstatic void unused_() {\n")
 
 
-@pytest.mark.parametrize("unit", [" ", "\t", " \n", "; ;", "\n;\n", '"\\', "/* ", "{ ", "} ", "'"])
-@pytest.mark.parametrize("problem", [CPP, JAVA, JS])
+@pytest.mark.parametrize("unit", [" ", "\t", " \n", "; ;", "\n;\n", '"\\', "/* ", "{ ", "} ", "'", "import (\n"])
+@pytest.mark.parametrize("problem", [CPP, JAVA, JS, GO])
 def test_a_text_that_repeats_takes_no_time(unit: str, problem: Problem) -> None:
     """Base models repeat themselves; each of these took up to a minute and a half."""
     began = time.process_time()

@@ -20,6 +20,9 @@ from passcurve.generation.setup import Model
 from passcurve.types import Prices
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from passcurve.cli.request import Setup
     from passcurve.judging.run import Request, Result
 
 _SEVERITY = (0, 3, 2, 1)
@@ -81,12 +84,7 @@ def run(
     )
     ready = Model(model_settings(model, sampling, prompting, server), chosen, judging.problems)
     degrees = ready.temperatures(temperatures)
-    if setup.note:
-        warn(setup.note)
-    if sampling.n > 1 and 0.0 in degrees:
-        warn("at temperature 0 the samples of a problem should be equal, and -n 1 would say as much")
-    if above := setup.ks_above(sampling.n):
-        warn(f"k = {', '.join(map(str, above))}: {max(above)} samples of each problem are needed, -n is {sampling.n}")
+    _warn_first(setup, sampling.n, degrees)
     finished: list[Result] = []
     folders = [run or ready.run_directory(degree) for degree in degrees]
     for degree, folder in zip(degrees, folders, strict=True):
@@ -102,6 +100,16 @@ def run(
             break
     _write_results(finished, degrees, price_list, verbose=verbose, as_json=as_json)
     raise typer.Exit(max((exit_code(result, setup.gates) for result in finished), key=_SEVERITY.index))
+
+
+def _warn_first(setup: Setup, n: int, degrees: Sequence[float | None]) -> None:
+    """Warn of what the options make of a run, before a sample is paid for."""
+    if setup.note:
+        warn(setup.note)
+    if n > 1 and 0.0 in degrees:
+        warn("at temperature 0 the samples of a problem should be equal, and -n 1 would say as much")
+    if above := setup.ks_above(n):
+        warn(f"k = {', '.join(map(str, above))}: {max(above)} samples of each problem are needed, -n is {n}")
 
 
 def _generate_and_judge(model: Model, temperature: float | None, request: Request) -> Result:

@@ -19,7 +19,7 @@ from passcurve.extract.step import Change, Task
 from passcurve.extract.tails import ends_as_code, find_code, find_prose, is_prose, through_last_brace
 from passcurve.types import ProgramCases, Script, language_of
 
-_IMPORT = re.compile(r'^import[ \t]+(?:\((?P<many>[^)]*)\)|(?P<one>(?:\w+[ \t]+)?"[^"\n]*"))[ \t]*\n?', re.MULTILINE)
+_IMPORT = re.compile(r'^import[ \t]+(?:\((?P<many>[^()]*)\)|(?P<one>(?:\w+[ \t]+)?"[^"\n]*"))[ \t]*\n?', re.MULTILINE)
 _PACKAGE = re.compile(r"^package[ \t]+\w+.*\n?", re.MULTILINE)
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|^[ \t]*(?:#|--|;)[^\n]*", re.DOTALL | re.MULTILINE)
 _USE = re.compile(r"^use [^;]*;[ \t]*\n?", re.MULTILINE)

@@ -9,7 +9,6 @@ kernel reports need no translation: it writes them into the table, and the code 
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 import os
 import struct
@@ -123,18 +122,7 @@ class Stub:
 
 
 def _map_shared(fd: int, address: int, size: int, protection: int, offset: int) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.mmap.restype = ctypes.c_void_p
-    mapped = libc.mmap(
-        ctypes.c_void_p(address),
-        ctypes.c_size_t(size),
-        ctypes.c_int(protection),
-        ctypes.c_int(mmap.MAP_SHARED),
-        ctypes.c_int(fd),
-        ctypes.c_long(offset),
-    )
-    if mapped != address:
-        raise OSError(ctypes.get_errno(), "the copying code cannot be mapped at its address")
+    kernel.map_memory(address, size, protection, mmap.MAP_SHARED, fd, offset)
 
 
 AVAILABLE = kernel.MACHINE == "x86_64" and hasattr(os, "memfd_create")

@@ -36,6 +36,8 @@ ZYGOTE_MARK = 0x70617373 << 32
 The filter of a sample refuses a call with this mark, whatever the broad filter says.
 """
 
+_MADV_WIPEONFORK = 18
+
 ADDR_NO_RANDOMIZE = 0x0040000
 
 MACHINE = platform.machine()
@@ -43,6 +45,8 @@ MACHINE = platform.machine()
 _libc = ctypes.CDLL(None, use_errno=True)
 _syscall = _libc.syscall
 _syscall.restype = ctypes.c_long
+_mmap = _libc.mmap
+_mmap.restype = ctypes.c_void_p
 
 
 def check(result: int, name: str) -> int:
@@ -76,6 +80,26 @@ def die_with_parent(parent: int) -> None:
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
+
+
+def map_memory(address: int, size: int, protection: int, flags: int, fd: int = -1, offset: int = 0) -> None:
+    """Call mmap(2), and have the memory at that address."""
+    mapped = _mmap(
+        ctypes.c_void_p(address),
+        ctypes.c_size_t(size),
+        ctypes.c_int(protection),
+        ctypes.c_int(flags),
+        ctypes.c_int(fd),
+        ctypes.c_long(offset),
+    )
+    if mapped != address:
+        raise OSError(ctypes.get_errno(), "memory cannot be mapped at its address")
+
+
+def wipe_on_fork(address: int, size: int) -> None:
+    """Leave zeros there to each child."""
+    result = _libc.madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), ctypes.c_int(_MADV_WIPEONFORK))
+    check(result, "madvise")
 
 
 def unshare(flags: int) -> None:

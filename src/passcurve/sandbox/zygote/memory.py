@@ -10,6 +10,7 @@ import ctypes
 import fcntl
 import gc
 import itertools
+import mmap
 import os
 import resource
 import struct
@@ -33,6 +34,7 @@ _UFFDIO_API, _UFFDIO_REGISTER = 0xC018AA3F, 0xC020AA00
 _API, _WP_ASYNC, _WP_UNPOPULATED, _MODE_WP = 0xAA, 1 << 15, 1 << 13, 2
 _USER_MODE_ONLY = 1
 _USERFAULTFD = {"x86_64": 323, "aarch64": 282}
+_MAP_FIXED = 0x10
 _STACK_MARGIN = 256 << 10
 """Distance of the grown stack from its limit."""
 
@@ -77,6 +79,7 @@ def lay_out() -> None:
     _held.extend(arenas.values())
     blocks.clear()
     _grow_stack()
+    replace_droppable()
 
 
 def _grow_stack() -> None:
@@ -89,6 +92,34 @@ def _grow_stack() -> None:
         # Only the limit that counts: programs in new processes may set a larger one, and some fail where they cannot.
         small = 1 << 20 if hard == resource.RLIM_INFINITY else min(1 << 20, hard)
         resource.setrlimit(resource.RLIMIT_STACK, (small, hard))
+
+
+def replace_droppable() -> None:
+    """Put ordinary memory in the place of what the kernel may drop, whose writes it does not track.
+
+    glibc keeps the state of its random numbers there from 2.41 on.  That starts anew where it reads zeros: here, and in
+    each child.
+    """
+    os.urandom(1)
+    for start, end in _read_droppable():
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_FIXED
+        kernel.map_memory(start, end - start, mmap.PROT_READ | mmap.PROT_WRITE, flags)
+        kernel.wipe_on_fork(start, end - start)
+
+
+def _read_droppable() -> list[tuple[int, int]]:
+    """Return start and end of each area of this process that the kernel may drop."""
+    areas: list[tuple[int, int]] = []
+    place = (0, 0)
+    with open("/proc/self/smaps", encoding="utf-8", errors="surrogateescape") as lines:
+        for line in lines:
+            first = line.split(None, 1)[0]
+            if not first.endswith(":"):
+                start, _, end = first.partition("-")
+                place = (int(start, 16), int(end, 16))
+            elif first == "VmFlags:" and "dp" in line.split():
+                areas.append(place)
+    return areas
 
 
 def use_up_free_blocks() -> None:
