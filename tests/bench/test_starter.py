@@ -155,7 +155,9 @@ def test_docstring_examples() -> None:
     """The reference solution satisfies the examples in its docstring."""
     completions = [(problem["task_id"], problem["canonical_solution"]) for problem in PROBLEMS]
     reports = run(completions, examples=True)
-    assert not {i: report["error"] for i, report in enumerate(reports) if report["error"]}
+    # From 3.14 on a number minus a complex one has a zero with another sign, which is equal and looks otherwise.
+    signed = {25} if sys.version_info >= (3, 14) else set()
+    assert signed == {i for i, report in enumerate(reports) if report["error"]}
 
 
 def test_wrong_solutions_fail() -> None:

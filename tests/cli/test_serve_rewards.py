@@ -14,6 +14,7 @@ pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 
 RIGHT = "    return 2\n"
 RAW_VERIFY = b'{"response": {}, "verifier_metadata": {"task_id": "B/0"}, "x": %s}'
+DEEP = 100_000
 FORGED = "    import sys; print(2); sys.exit(0)\n"
 
 
@@ -118,7 +119,7 @@ def test_slime(client: httpx.Client):
         ("/slime", {"response": "x", "label": "B/" * 4_000_000}, "no problem"),
         ("/verify", RAW_VERIFY % b"1e400", "out of range"),
         ("/verify", RAW_VERIFY % (b"9" * 5000), "out of range"),
-        ("/verify", RAW_VERIFY % (b"[" * 5000 + b"]" * 5000), "recursion"),
+        ("/verify", RAW_VERIFY % (b"[" * DEEP + b"]" * DEEP), "while deserializing"),
     ],
 )
 def test_no_request(client: httpx.Client, path: str, body: Any, named: str):

@@ -315,8 +315,9 @@ FORGERIES = {
         (),
     ),
     "the expected values read from the tests": (
-        "import sys\ndef f():\n    return sys._getframe(1).f_code.co_consts[-1]\n",
-        TWO_LINES,
+        "import sys\ndef f():\n    return max(c for c in sys._getframe(1).f_code.co_consts if type(c) is int)\n",
+        # From 3.14 on small integers are no constants of a function.
+        TWO_LINES.replace("== 1", "== 1000"),
         (),
     ),
     "a builtin replaced while the tests run": (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from case import JUDGE, Case, own, right
 
 FORGETFUL = right(0, completion="    return math.floor(x)\n")
@@ -11,13 +13,15 @@ RECURSIVE = right(
     3, completion="    def g(n):\n        return n and 1 + g(n - 1)\n    return g(20000) - 20000 + x + 3\n"
 )
 SAMPLES = [FORGETFUL, ANNOTATED, right(1), right(3)]
+WITHOUT_PRELUDE = 0.75 if sys.version_info >= (3, 14) else 0.5
+"""From 3.14 on annotations are looked up when something asks for them."""
 
 CASES = [
-    Case("forgotten imports", own(SAMPLES), JUDGE, value=0.5),
+    Case("forgotten imports", own(SAMPLES), JUDGE, value=WITHOUT_PRELUDE),
     Case("forgotten imports behind humaneval-x", own(SAMPLES), (*JUDGE, "--prelude", "humaneval-x"), value=1.0),
     Case("forgotten imports behind bigcode", own(SAMPLES), (*JUDGE, "--prelude", "bigcode"), value=1.0),
     Case("forgotten imports behind livecodebench", own(SAMPLES), (*JUDGE, "--prelude", "livecodebench"), value=1.0),
-    Case("forgotten imports behind multipl-e", own(SAMPLES), (*JUDGE, "--prelude", "multipl-e"), value=0.5),
+    Case("forgotten imports behind multipl-e", own(SAMPLES), (*JUDGE, "--prelude", "multipl-e"), value=WITHOUT_PRELUDE),
     Case("numpy by its short name", own([ALIAS]), (*JUDGE, "--subset", "--prelude", "humaneval-x"), value=1.0),
     Case("deep recursion", own([RECURSIVE]), (*JUDGE, "--subset"), value=0.0),
     Case(

@@ -53,7 +53,9 @@ def test_an_attempt_is_refused(jail: Jailed, what: str, canary: Path, listeners:
     }
     source = TRIED + "def attempt():\n    return " + ATTEMPTS[what].format(**fields) + "\n"
     answer = jail.value(source)
-    assert answer in (*REFUSED, "ValueError", "EISCONN", "EOPNOTSUPP"), answer
+    # From 3.15 on CPython has forgotten the number of that error when it raises it.
+    numberless = ("[Errno 0] Error",) if what == "fork with a terminal" and sys.version_info >= (3, 15) else ()
+    assert answer in (*REFUSED, "ValueError", "EISCONN", "EOPNOTSUPP", *numberless), answer
     assert [canary] == list(canary.parent.iterdir())
     assert ("a secret of the host", 0o666) == (canary.read_text(), canary.stat().st_mode & 0o777)
     assert jail.check(ONE, IS_ONE).passed

@@ -57,6 +57,7 @@ def test_an_owner_in_another_namespace(temporary: Path) -> None:
     assert not elsewhere.exists()
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_process_removes_nothing(temporary: Path) -> None:
     """The folder is its owner's, not that of a copy of its owner; nor does a copy keep it locked."""
     with OwnFolder() as folder:

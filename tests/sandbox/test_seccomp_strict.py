@@ -62,8 +62,10 @@ def test_descriptors_in_a_kept_process(filters: Filters):
     """It may ask of a descriptor what it is, and change nothing of it."""
     assert {1, 3} == {command for command in range(2048) if filters.kept("fcntl", 3, command) == ALLOWED}
     assert {KILLED} == {filters.kept("fcntl", 3, command) for command in (0, 2, 4, 1030, 1031)}
-    assert ALLOWED == filters.kept("ioctl", 0, 0x5401)
-    assert {KILLED} == {filters.kept("ioctl", 0, command) for command in (0x5402, 0x5413, 0x541B, 0x5421, 0x5450)}
+    assert {ALLOWED} == {filters.kept("ioctl", 0, command) for command in (0x5401, 0x802C542A)}
+    setting = (0x402C542B, 0x402C542C, 0x402C542D)
+    for command in (0x5402, 0x5413, 0x541B, 0x5421, 0x5450, *setting):
+        assert KILLED == filters.kept("ioctl", 0, command)
 
 
 def test_clocks_in_a_kept_process(filters: Filters):

@@ -290,6 +290,7 @@ class TestDamage:
         with rundir.read() as stored:
             assert 4 == len(stored)
 
+    @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
     def test_the_lock_ends_with_its_run(self, rundir, header, line):
         """A process that was forked meanwhile has the descriptor, and does not keep the lock."""
         run = rundir.open_session(header)

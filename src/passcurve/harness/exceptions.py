@@ -190,7 +190,7 @@ _STORED = """
 BaseException Exception GeneratorExit KeyboardInterrupt SystemExit
 ArithmeticError FloatingPointError OverflowError ZeroDivisionError
 AssertionError AttributeError BufferError EOFError
-ImportError ModuleNotFoundError
+ImportError ImportCycleError ModuleNotFoundError
 LookupError IndexError KeyError
 MemoryError NameError UnboundLocalError ReferenceError
 RuntimeError NotImplementedError PythonFinalizationError RecursionError

@@ -49,6 +49,12 @@ _FLUSH_FAILED = 120
 """Exit status of an interpreter whose standard streams cannot be written at its end, whatever it would have been."""
 _HIGHEST_DESCRIPTOR = 1 << 10
 
+_IS_LATE = sys.version_info >= (3, 14)
+_MAIN_NAMES: dict[str, object] = {} if _IS_LATE else {"__annotations__": {}}
+"""Names of the main module besides those of every module."""
+if sys.version_info < (3, 15):
+    _MAIN_NAMES["__cached__"] = None
+
 _display = sys.__excepthook__
 _flush_c = ctypes.CDLL(None).fflush
 
@@ -151,7 +157,7 @@ def _execute(path: str) -> int:
     """Run the file as the main module; return its exit status, below zero for a signal."""
     module = sys.modules["__main__"] = ModuleType("__main__")
     names = module.__dict__
-    names.update(__file__=path, __builtins__=sys.modules["builtins"], __annotations__={}, __cached__=None)
+    names.update(__file__=path, __builtins__=sys.modules["builtins"], **_MAIN_NAMES)
     # Nothing here may hold the module, whose last reference the program can drop.
     del module
     try:
@@ -166,8 +172,7 @@ def _execute(path: str) -> int:
         return _exit_status(error)
     except BaseException as error:
         status = _show(error, _own_traceback(error))
-        # Its subclasses are errors like any other.
-        return -signal.SIGINT if type(error) is KeyboardInterrupt else status
+        return -signal.SIGINT if _is_interrupt(error) else status
     return 0
 
 
@@ -182,7 +187,7 @@ def _end(status: int, loaded: AbstractSet[str]) -> int:
         if threads is not None:
             threads._shutdown()
     except BaseException as error:
-        _show_ignored(threads, error)
+        _show_ignored(error, threads, "on threading shutdown")
     atexit._run_exitfuncs()
     is_written = _flush_standard()
     # What the program holds goes with its modules.
@@ -236,8 +241,13 @@ def _show(error: BaseException, traceback: TracebackType | None) -> int:
     return 1
 
 
-def _show_ignored(source: object, error: BaseException) -> None:
-    _write_error(f"Exception ignored in: {source!r}\n")
+def _is_interrupt(error: BaseException) -> bool:
+    """Tell whether an error ends the interpreter by SIGINT; before 3.14 its subclasses are errors like any other."""
+    return isinstance(error, KeyboardInterrupt) if _IS_LATE else type(error) is KeyboardInterrupt
+
+
+def _show_ignored(error: BaseException, source: object, when: str) -> None:
+    _write_error(f"Exception ignored {when}:\n" if _IS_LATE else f"Exception ignored in: {source!r}\n")
     _display(type(error), error.with_traceback(_own_traceback(error)), error.__traceback__)
 
 
@@ -258,7 +268,7 @@ def _flush_standard() -> bool:
         try:
             out.flush()
         except BaseException as error:
-            _show_ignored(out, error)
+            _show_ignored(error, out, "while flushing sys.stdout")
             is_written = False
     return _flush(err) and is_written
 

@@ -20,6 +20,8 @@ from types import CodeType, ModuleType
 from typing import Any
 
 _IMPORT, _EXTENDED = opcode.opmap["IMPORT_NAME"], opcode.opmap["EXTENDED_ARG"]
+_FLAG_BITS = 2 if sys.version_info >= (3, 15) else 0
+"""Bits below the number of a name in an import's argument: whether it is lazy."""
 _WITH_EFFECTS = frozenset(("__main__", "antigravity", "this"))
 """Modules whose import does something that a user sees."""
 
@@ -120,7 +122,7 @@ def _imported_names(code: CodeType) -> Iterator[str]:
         number = arguments[place]
         if place and operations[place - 1] == _EXTENDED:
             number |= arguments[place - 1] << 8
-        yield code.co_names[number]
+        yield code.co_names[number >> _FLAG_BITS]
         place = operations.find(_IMPORT, place + 1)
 
 

@@ -98,8 +98,8 @@ The mark (``kernel.ZYGOTE_MARK``) stands in the high half of that argument; the 
 FILE_MODES = frozenset("chmod fchmod fchmodat fchmodat2 utime utimes utimensat futimesat truncate".split())
 """Calls on a path that Landlock has no rule for: without mounts of our own they would reach the host's files."""
 
-_IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
-"""TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX: what a descriptor is, never what a device does."""
+_IOCTLS = (0x5401, 0x802C542A, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
+"""TCGETS, TCGETS2, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX: what a descriptor is, never what a device does."""
 
 _ZYGOTE_IOCTLS = (0xC018AA3F, 0xC020AA00, 0x8010AA01, 0xC0606610)
 """UFFDIO_API, UFFDIO_REGISTER, UFFDIO_UNREGISTER, PAGEMAP_SCAN: how the zygote has writes noted."""

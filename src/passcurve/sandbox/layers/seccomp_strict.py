@@ -45,8 +45,8 @@ _CLOCKS = (0, 1, 4, 5, 6, 7, 11)
 The clocks of a process are not among them: they tell how many samples ran in it before, to be read or waited for.
 """
 
-_TCGETS = 0x5401
-"""The request of ``ioctl`` that asks whether a descriptor is a terminal."""
+_TERMINAL_REQUESTS = (0x5401, 0x802C542A)
+"""TCGETS, and TCGETS2 of glibc from 2.42 on: they ask whether a descriptor is a terminal."""
 
 _F_GETFD, _F_GETFL = 1, 3
 
@@ -74,7 +74,7 @@ class StrictFilter(ChildFilter):
             "openat": _open_read_only(),
             "close": _close_from_number(),
             **{name: _for_usable(always(ALLOW)) for name in _FILE_CALLS},
-            "ioctl": allow_values(1, (_TCGETS,), KILL),
+            "ioctl": allow_values(1, _TERMINAL_REQUESTS, KILL),
             "fcntl": _for_usable(allow_values(1, (_F_GETFD, _F_GETFL), KILL)),
             "futex": allow_values(1, _FUTEX_CALLS, KILL),
             "clock_gettime": allow_values(0, _CLOCKS, KILL),

@@ -11,7 +11,7 @@ from passcurve.sandbox.layers import rlimits, watch
 from passcurve.sandbox.zygote import memory, wall_checks
 from passcurve.sandbox.zygote.confinement import IS_LINUX, Confinement
 from passcurve.sandbox.zygote.copy_stub import Stub
-from passcurve.sandbox.zygote.template import FAILED_EXIT, Role, Spec, Template, enter_role
+from passcurve.sandbox.zygote.template import FAILED_EXIT, Role, Spec, Template, end_here, enter_role
 
 
 class Launcher:
@@ -90,8 +90,8 @@ class Launcher:
                 self._close_private()
                 self._roles[spec["role"]](enter_role(spec, descriptors, self._confinement.enter))
             except BaseException:
-                os._exit(FAILED_EXIT)
-            os._exit(0)
+                end_here(FAILED_EXIT)
+            end_here(0)
         if cpu_s:
             rlimits.limit_cpu(pid, cpu_s)
         return pid, -1

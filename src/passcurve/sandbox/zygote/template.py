@@ -57,6 +57,9 @@ FAILED_EXIT = 99
 
 _PID_BYTES = 4
 
+end_here = os._exit
+"""A role may put another function there, and its process must not go on in the code of the one that forked it."""
+
 Role = Callable[[list[int]], None]
 Spec = dict[str, Any]
 """The spec of a child: role, scratch, kept, offers (a userfaultfd, as one that is kept must), lowest (first descriptor
@@ -202,8 +205,8 @@ def _fork_children(commands: int, line: socket.socket, roles: dict[str, Role], e
                 os.close(commands)
                 _run_child(line, roles, enter)
             except BaseException:
-                os._exit(FAILED_EXIT)
-            os._exit(0)
+                end_here(FAILED_EXIT)
+            end_here(0)
         os.write(commands, pid.to_bytes(_PID_BYTES, "little", signed=True))
 
 
