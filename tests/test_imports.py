@@ -72,7 +72,7 @@ def loaded_by(words: str, folder: Path, seen: set[str] = HEAVY) -> list[str]:
         "import sys; from passcurve.__main__ import run; out, sys.stdout = sys.stdout, sys.stderr\n"
         f"sys.argv = ['passcurve', *{words.split()!r}]\n"
         "try: run()\nexcept SystemExit: pass\n"
-        f"print(sorted(sys.modules.keys() & {seen!r}), file=out)"
+        f"print(sorted(sys.modules.keys() & {seen!r}), file=out, flush=True)"
     )
     return ast.literal_eval(fresh(code, folder).stdout)
 

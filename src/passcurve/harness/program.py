@@ -50,6 +50,7 @@ _FLUSH_FAILED = 120
 _HIGHEST_DESCRIPTOR = 1 << 10
 
 _IS_LATE = sys.version_info >= (3, 14)
+_FLUSHING = "while flushing sys.stdout" if _IS_LATE else "on flushing sys.stdout"
 _MAIN_NAMES: dict[str, object] = {} if _IS_LATE else {"__annotations__": {}}
 """Names of the main module besides those of every module."""
 if sys.version_info < (3, 15):
@@ -247,7 +248,8 @@ def _is_interrupt(error: BaseException) -> bool:
 
 
 def _show_ignored(error: BaseException, source: object, when: str) -> None:
-    _write_error(f"Exception ignored {when}:\n" if _IS_LATE else f"Exception ignored in: {source!r}\n")
+    place = f"{when}:" if sys.version_info >= (3, 13) else f"in: {source!r}"
+    _write_error(f"Exception ignored {place}\n")
     _display(type(error), error.with_traceback(_own_traceback(error)), error.__traceback__)
 
 
@@ -268,7 +270,7 @@ def _flush_standard() -> bool:
         try:
             out.flush()
         except BaseException as error:
-            _show_ignored(error, out, "while flushing sys.stdout")
+            _show_ignored(error, out, _FLUSHING)
             is_written = False
     return _flush(err) and is_written
 

@@ -43,6 +43,9 @@ POLL_MS = 20
 KEPT_POLL_MS = 10
 """Time between two looks at the job of the process that is kept."""
 
+SMALL_MEMORY_BYTES = 160 << 20
+"""A limit below which an interpreter with what is loaded for samples, and the copies of its memory, may not fit."""
+
 FAILED_STATUS = FAILED_EXIT << 8
 
 Config = dict[str, Any]
@@ -59,6 +62,8 @@ def start(
         _start(line, config, parent, roles, preload)
     except BaseException as error:
         text = "%s: %s" % (type(error).__name__, error)
+        if config["memory"] < SMALL_MEMORY_BYTES:
+            text += " (a memory limit of %d MiB may be too little for it)" % (config["memory"] >> 20)
         framing.send_frame(line.fileno(), wire.encode({"failed": text[:500]}))
         os._exit(1)
 
