@@ -8,10 +8,13 @@ from typing import Literal
 import msgspec
 import pytest
 
-from passcurve.bench.writing import choose_language, language_name
+from passcurve.bench.languages import languages
+from passcurve.bench.writing import choose_language, find_writing, language_name
 from passcurve.errors import UnknownNameError, UsageError
 from passcurve.extract import extract
-from passcurve.types import Completion, Problem, SampleKey, Script
+from passcurve.extract.braces import blank_texts
+from passcurve.judging.whole_programs import make_program_steps
+from passcurve.types import Completion, Limits, Problem, SampleKey, Script
 
 CPP = Problem(
     id="cpp/0",
@@ -124,6 +127,27 @@ def test_rust_imports() -> None:
     code = "use std::collections::HashMap;\nuse std::fmt;\nfn twice(x: i32) -> i32 { 2 * x }\nfn main() { twice(1); }\n"
     made = program(problem, f"```rust\n{code}```")
     assert (1, 1, 1) == (made.count("HashMap"), made.count("use std::fmt;"), made.count("fn main"))
+
+
+MAIN = "public class Main { public static void main(String[] a) { } }\n"
+
+
+@pytest.mark.parametrize("unit", ["@A\n", "@A(\n", "@A(x)\n\n", f"@{'a' * 50}\n", "class A\n", "public\n", "'\\"])
+def test_names_of_classes_take_no_time(unit: str) -> None:
+    """The classes of a whole program are looked for whatever its length, before it runs in any jail."""
+    began = time.process_time()
+    steps = make_program_steps(languages()["java"], MAIN + unit * (300_000 // len(unit)), 10.0, Limits())
+    assert any("Main.java" in str(step.setup) for step in steps)
+    assert time.process_time() - began < 2.0
+
+
+@pytest.mark.parametrize("unit", ["'\\", "'a\n", "'{\n", "'\\'", "'\\\n"])
+def test_quotes_that_do_not_end_take_no_time(unit: str) -> None:
+    """In languages whose single quotes enclose texts of any length each of these looked for its end."""
+    began = time.process_time()
+    for language in ("scala", "js", "php"):
+        assert blank_texts(unit * (60_000 // len(unit)), find_writing(language))
+    assert time.process_time() - began < 3.0
 
 
 def test_raw_changes_nothing() -> None:

@@ -198,3 +198,22 @@ def test_a_script_by_its_first_line(folder: JailedFolder, script: bytes):
     for argv, place in (*calls, (["./t", "a"], "sub")):
         ended = folder.run(argv, folder=place)
         assert (0, b"['a']\n") == (ended.exit_code, ended.out), ended.err
+
+
+FORGED = """
+import json, os, sys, time
+line = os.open("/proc/%d/fd/1" % os.getppid(), os.O_WRONLY)
+files = {sys.argv[1]: ["file", 0o644, "", 0]}
+answer = {"error": "", "exit": 0, "timeout": False, "out": "", "err": "", "files": files, "is_too_large": False}
+os.write(line, json.dumps(answer).encode())
+os.kill(os.getppid(), 9)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("name", ["/x", "../x", "a//b", "a/" * 3000 + "b", "."])
+def test_a_forged_answer_names_no_place_outside(folder: JailedFolder, name: str):
+    """A command can end what runs it and answer in its place: for names that no file in the folder has, not at all."""
+    folder.write("kept", b"1")
+    assert 137 == folder.run(["python3", "-c", FORGED, name]).exit_code
+    assert b"1" == folder.read("kept")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import msgspec
 import pytest
@@ -203,3 +204,11 @@ def test_texts_become_numbers_as_in_javascript():
     values = [text_to_number(text) for text in texts]
     assert [0.0, 12.0, 255.0, -math.inf, 0.5] == values[:5]
     assert all(math.isnan(value) for value in values[5:])
+
+
+def test_blanks_within_a_text_take_no_time():
+    """A result may be a text of two million blanks between two letters."""
+    began = time.process_time()
+    assert math.isnan(text_to_number(f"x{' ' * 2_000_000}x"))
+    assert 7.0 == text_to_number(f"\u2003{' ' * 2_000_000}7\ufeff\u200a")
+    assert time.process_time() - began < 1.0

@@ -32,6 +32,7 @@ MAX_BYTES = 128 << 20
 _MARGIN_S = 20.0
 """Time for the files of a command, beside its own."""
 _MOST_LINKS = 8
+_MOST_NAME = 4096
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": FOLDER, "TMPDIR": FOLDER, "LANG": "C.UTF-8"}
 _PYTHON = Tools(
     programs=("python3", "/usr/lib/python3*/lib-dynload/*.so", "chmod", "pwd", "whoami", "ps", "kill", "tar", "gzip"),
@@ -171,7 +172,9 @@ class JailedFolder:
         except (msgspec.DecodeError, UnicodeError):
             if outcome.ended in ("fault", "wall") or report.status == "command":
                 raise SandboxError(f"{argv[0]!r} could not be run: {outcome.fault or report.error}") from None
-            # The command has ended what runs it, or taken all memory or time.
+            answer = None
+        if answer is None or not all(map(_is_inside, answer.files)):
+            # The command has ended what runs it, and may have answered for it, or taken all memory or time.
             return Ended(137, b"", b"the jail ended before the command did\n")
         if answer.is_too_large:
             raise SandboxError(f"the files have over {MAX_BYTES >> 20} MiB; they are as they were before {argv[0]!r}")
@@ -197,6 +200,12 @@ class JailedFolder:
                 return False
             folder = posixpath.dirname(folder)
         return True
+
+
+def _is_inside(name: str) -> bool:
+    """Tell whether a name is one that a file in the folder has."""
+    is_plain = len(name) < _MOST_NAME and "\0" not in name and name == posixpath.normpath(name)
+    return is_plain and name.partition("/")[0] not in ("", ".", "..")
 
 
 def _end_of(answer: _Answer, argv: list[str], limit_s: float) -> Ended:

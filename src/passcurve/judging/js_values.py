@@ -33,7 +33,7 @@ Operator: TypeAlias = Literal["===", "==", "assert.equal", "assert.strictEqual"]
 Value: TypeAlias = "Primitive | list[Value] | dict[str, Value]"
 
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf, "-0": -0.0}
-_WHITE = "\t\n\v\f\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+_WHITE = "\t\n\v\f\r \xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000\ufeff"
 _DECIMAL = re.compile(r"[+-]?(?:Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)")
 _RADIX = re.compile(r"0(?:[xX]([0-9a-fA-F]+)|[oO]([0-7]+)|[bB]([01]+))")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -125,7 +125,7 @@ def _to_number(value: Primitive) -> float | int:
 
 def text_to_number(text: str) -> float:
     """Return the number of a text as ``Number`` does."""
-    text = re.sub(f"^[{_WHITE}]+|[{_WHITE}]+$", "", text)
+    text = text.strip(_WHITE)
     if not text:
         return 0.0
     if match := _RADIX.fullmatch(text):

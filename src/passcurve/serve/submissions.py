@@ -20,8 +20,7 @@ from passcurve.serve.run_code import KILLED, CommandResult, RunCodeAnswer
 from passcurve.types import Completion, SampleKey
 
 Fields = dict[str, Any]
-_CLOSED = re.compile(r"^(?:```|~~~).*?^(?:```|~~~)\s*$", re.DOTALL | re.MULTILINE)
-_RETURNS = re.compile(r"\breturn\s+(?!0\s*;)[^;{}]+;\s*(?:\}\s*)+\Z")
+_RETURNS = re.compile(r"\breturn\s++(?!0\s*;)[^;{}]{1,2000}+;\s*(?:\}\s*)+\Z")
 _SHOWN_BYTES = 1 << 12
 
 
@@ -164,9 +163,19 @@ def _failed_test(judgement: Judgement) -> TestAnswer:
 def _kind(text: str, program: str | None) -> Literal["fenced", "incomplete_fenced", "heuristic", "empty"]:
     if not program:
         return "empty"
-    if _CLOSED.search(text):
+    if _has_closed_fence(text):
         return "fenced"
     return "incomplete_fenced" if "```" in text else "heuristic"
+
+
+def _has_closed_fence(text: str) -> bool:
+    is_open = False
+    for line in text.split("\n"):
+        if line.startswith(("```", "~~~")):
+            if is_open and not line[3:].strip():
+                return True
+            is_open = True
+    return False
 
 
 def convert_row(data: Mapping[str, Any], name: int | str, dataset_type: str) -> Fields:
