@@ -47,7 +47,7 @@ def test_a_language(name: str, tmp_path: Path) -> None:
     benchmark.write_text(json.dumps({"id": "add/0", "kind": "script", "language": name, "tests": tests}) + "\n")
     rows = [{"task_id": "add/0", "solution": program} for program in (*programs.values(), programs["passed"])]
     # To fill a gigabyte takes most of the time where page faults are slow; some compilers need one.
-    memory = "1GiB" if languages()[name].build.compile else "512MiB"
+    memory = "1GiB" if languages()[name].build.compile or name == "js" else "512MiB"
     run = pc.judge(rows, benchmark=benchmark, timeout_s=4.0, memory=memory, accept_input=True, workers=1)
     samples = run.samples
     kinds = (*programs, "again")

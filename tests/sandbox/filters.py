@@ -59,12 +59,12 @@ def strict(machine: str) -> bytes:
 class Filters:
     """The filters of one architecture; calls that they hand over are answered as the watcher answers."""
 
-    def __init__(self, machine: str, *, watched: bool = False, **options: bool) -> None:
+    def __init__(self, machine: str, *, watched: bool = False, processes: bool = False, **options: bool) -> None:
         self.machine = machine
         self.watched = watched
         self.table = numbers(machine)
-        self._broad = broad_filter(machine, watched=watched)
-        self._narrow = narrow(machine, watched=watched, **options)
+        self._broad = broad_filter(machine, watched=watched, processes=processes)
+        self._narrow = narrow(machine, watched=watched, processes=processes, **options)
         self._strict = strict(machine)
         self.programs = (self._broad, self._narrow, self._strict)
 

@@ -86,7 +86,7 @@ SUSPICIOUS_CALLS = frozenset(
 )
 """Calls that an honest program has no use for here: those that were refused are reported with the verdict."""
 
-PROCESS_CALLS = frozenset("fork vfork execve setsid setpgid".split())
+PROCESS_CALLS = frozenset("fork vfork execve setsid setpgid sendmsg".split())
 """Calls that start processes and programs, for samples that may."""
 
 _MARKED_CALLS = {"clone": 0, "ptrace": 1, "userfaultfd": 0}
@@ -188,13 +188,16 @@ def _children(otherwise: int) -> Program:
     return body
 
 
-def _stream_pairs() -> Program:
-    """Return a program for ``socketpair`` that allows AF_UNIX and SOCK_STREAM: all that asyncio needs."""
+def _connected_pairs(*, processes: bool) -> Program:
+    """Return a program for ``socketpair`` that allows AF_UNIX and SOCK_STREAM: all that asyncio needs.
+
+    With ``processes`` SOCK_SEQPACKET, too: Rust's library tells by it which process it has started.
+    """
     body = Program()
     body.load(low(0))
     body.ret_unless(1, _REFUSE)
     body.load(low(1))
-    for kind in (1, 0x80001, 0x801, 0x80801):
+    for kind in (1, 0x80001, 0x801, 0x80801, *((5, 0x80005) if processes else ())):
         body.ret_if(kind, ALLOW)
     body.ret(_REFUSE)
     return body
@@ -222,7 +225,7 @@ def _unless_marked(argument: int, marked: int, otherwise: Program) -> Program:
 def _broad_bounds(*, watched: bool, processes: bool) -> dict[str, Program]:
     """Return the programs for the calls that the broad filter bounds by argument."""
     bounded = {
-        "socketpair": _stream_pairs(),
+        "socketpair": _connected_pairs(processes=processes),
         "sendto": _without_address(),
         "fcntl": _lock_pretended(),
         "flock": always(_PRETEND),
@@ -306,6 +309,7 @@ class NarrowFilter(ChildFilter):
             _refuse_truncating(program, table)
         # A thread id says nothing about its process, so the old call without one is refused.
         refused = {*ZYGOTE_CALLS, "tkill"} - (SUSPICIOUS_CALLS if watched else set())
+        refused -= PROCESS_CALLS if processes else set()
         for name in sorted(refused | (set() if own_files else FILE_MODES)):
             if name in table:
                 program.ret_if(table[name], _REFUSE)
