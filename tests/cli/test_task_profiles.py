@@ -53,6 +53,21 @@ def test_mbpp(shell: Any, profile: str, extract: str, expected: list[bool]):
     assert f"|extract:{extract}|" in signature
 
 
+@pytest.mark.parametrize("profile", ["bigcode", "lm-eval"])
+def test_a_benchmark_that_a_harness_does_not_have(shell: Any, profile: str):
+    """The stop words of HumanEval cut no program of a contest, and no other profile is compared with."""
+    cases = {"inputs": ["3 4\n"], "outputs": ["7\n"]}
+    problem = {"problem_id": 1, "question": "Add.", "input_output": json.dumps(cases), "solutions": "[]"}
+    program = "def add(a, b):\n    return a + b\na, b = map(int, input().split())\nprint(add(a, b))\n"
+    shell.write("s.jsonl", [{"task_id": "1", "solution": program}])
+    passed, signature = judge(shell, problem, "s.jsonl", profile)
+    assert [True] == passed
+    assert "|extract:raw|" in signature
+    compared = shell("profiles", profile, "--json")
+    assert 0 == compared.code, compared.err
+    assert {"native", profile, "lcb", "apps"} >= {score["profile"] for score in compared.record["scores"]}
+
+
 def test_generations_of_mbpp(shell: Any):
     """A file of generations, which begin with the docstring that asks for them, is judged as it stands."""
     prompt = f'"""\n{MBPP["text"]}\n{MBPP["test_list"][0]}\n"""\n'

@@ -10,7 +10,7 @@ from passcurve.bench.formats.human_eval_x import ANSWER_FIELD
 from passcurve.bench.formats.rows import ReadOptions
 from passcurve.bench.writing import language_name
 from passcurve.errors import UnknownNameError, UsageError, nearest
-from passcurve.types import Benchmark, Cases, Check, FunctionTests, Problem, ProgramCases
+from passcurve.types import Benchmark, Cases, FunctionTests, Problem, ProgramCases
 
 NATIVE = "native"
 TASKS = ("input", "output", "complete", "instruct")
@@ -34,12 +34,13 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float | None = None
     """Time limit, where neither the user nor the benchmark sets one."""
     kinds: frozenset[str] = frozenset()
-    """The kinds of checks that its harness has, as ``_kind_of`` names them; empty for all."""
+    """The kinds of problems that its harness has, as ``_kind_of`` names them; empty for all."""
     tasks: dict[str, TaskRules] = {}
     """Rules of single tasks, as ``_task_of`` names them."""
 
 
 _FUNCTIONS = frozenset({"function", "assertions", "call"})
+_CONTESTS = frozenset({"stdin", "contest"})
 _ASSERTIONS, _PACK = "assertions", "humanevalpack"
 
 PROFILES: dict[str, Profile] = {
@@ -63,8 +64,8 @@ PROFILES: dict[str, Profile] = {
         kinds=_FUNCTIONS,
         tasks={_ASSERTIONS: TaskRules(extract="stop-words:lm-eval-mbpp")},
     ),
-    "lcb": Profile(title="LiveCodeBench", prelude="livecodebench", kinds=frozenset({"stdin", "call"})),
-    "apps": Profile(title="APPS", prelude="apps", kinds=frozenset({"stdin", "call"})),
+    "lcb": Profile(title="LiveCodeBench", prelude="livecodebench", kinds=_CONTESTS),
+    "apps": Profile(title="APPS", prelude="apps", kinds=_CONTESTS),
     "bigcodebench": Profile(title="BigCodeBench", kinds=frozenset({"unittest"})),
     "cruxeval": Profile(title="CRUXEval", timeout_s=3.0, kinds=frozenset({"expression"})),
     "classeval": Profile(title="ClassEval", kinds=frozenset({"unittest"})),
@@ -83,8 +84,13 @@ def find_profile(name: str) -> Profile:
 
 
 def find_rules(name: str, benchmark: Benchmark) -> Profile:
-    """Return a profile with its rules for the task of a benchmark; raise UnknownNameError for an unknown name."""
+    """Return a profile with its rules for the task of a benchmark; raise UnknownNameError for an unknown name.
+
+    Of a benchmark that its harness does not have, programs are taken as they are.
+    """
     profile = find_profile(name)
+    if not _has_all(profile, benchmark.problems):
+        return msgspec.structs.replace(profile, extract="raw")
     tasks = {_task_of(problem) for problem in benchmark.problems} if profile.tasks else set()
     rules = profile.tasks.get(tasks.pop()) if len(tasks) == 1 else None
     if rules is None:
@@ -93,23 +99,34 @@ def find_rules(name: str, benchmark: Benchmark) -> Profile:
 
 
 def fitting_profiles(problems: Iterable[Problem]) -> tuple[str, ...]:
-    """Return the profiles whose harnesses have the kinds of checks of these problems."""
-    kinds = {_kind_of(problem.check) for problem in problems}
-    return tuple(name for name, profile in PROFILES.items() if not profile.kinds or kinds & profile.kinds)
+    """Return the profiles whose harnesses have the kinds of these problems."""
+    chosen = tuple(problems)
+    return tuple(name for name, profile in PROFILES.items() if _has_all(profile, chosen))
 
 
-def _kind_of(check: Check) -> str:
-    """Return the kind of a check; cases are named by how they reach a program."""
+def _has_all(profile: Profile, problems: Iterable[Problem]) -> bool:
+    return not profile.kinds or profile.kinds.issuperset(map(_kind_of, problems))
+
+
+def _kind_of(problem: Problem) -> str:
+    """Return the kind of a problem: that of its check; cases are named by how they reach a program.
+
+    Contests call a function that no prompt begins, and edits have no function.
+    """
+    check = problem.check
     if isinstance(check, ProgramCases):
         return check.cases.via
-    return check.via if isinstance(check, Cases) else str(check.__struct_config__.tag)
+    if isinstance(check, Cases):
+        return "contest" if check.via == "call" and not problem.prompt else check.via
+    kind = str(check.__struct_config__.tag)
+    return "edit" if kind == _ASSERTIONS and not problem.entry_point else kind
 
 
 def _task_of(problem: Problem) -> str:
-    """Return the kind of the check of a problem, or the task that has rules of its own."""
+    """Return the kind of a problem, or the task that has rules of its own."""
     if isinstance(problem.check, FunctionTests) and problem.answer_field == ANSWER_FIELD:
         return _PACK
-    kind = _kind_of(problem.check)
+    kind = _kind_of(problem)
     # MBPP+ of EvalPlus, whose tests are data, has the prompt of MBPP.
     return _ASSERTIONS if kind == "call" and problem.prompt.startswith('"""') else kind
 
