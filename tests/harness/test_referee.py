@@ -143,7 +143,7 @@ EXCEPTIONS = {
     "an exit": ("raise SystemExit(3)", "SystemExit", "SystemExit"),
     "an exit by function": ("import sys\n    sys.exit()", "SystemExit", "SystemExit"),
     "an interrupt": ("raise KeyboardInterrupt", "KeyboardInterrupt", "KeyboardInterrupt"),
-    "the end of an iteration": ("raise StopIteration(4)", "StopIteration", "StopIteration"),
+    "the end of an iteration": ("raise StopIteration(4)", "RuntimeError", "RuntimeError"),
     "a bare exception": ("raise type('Mine', (BaseException,), {})()", "BaseException", "Mine"),
     "a recursion": ("return f()", "RecursionError", "RecursionError"),
     "a system error": ("open('/nowhere/x')", "OSError", "FileNotFoundError"),

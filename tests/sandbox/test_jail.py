@@ -345,3 +345,22 @@ def test_python_of_the_samples(jail: Jailed):
     """The interpreter inside is the one that the probe reports."""
     assert jail.probe.jail.python == jail.value("import platform\ndef f():\n    return platform.python_version()\n")
     assert jail.probe.jail.python == "%d.%d.%d" % sys.version_info[:3]
+
+
+MAPPED = (
+    "def check(candidate):\n    for got, want in zip(map(candidate, [1, 2]), [2, 3]):\n        assert got == want\n",
+    "def check(candidate):\n    assert all(map(lambda pair: candidate(pair[0]) == pair[1], [(1, 2), (5, 6)]))\n",
+    "def check(candidate):\n    assert all(got < 4 for got in map(candidate, [1, 2]))\n",
+)
+
+
+@pytest.mark.parametrize("test", MAPPED)
+def test_the_end_of_an_iteration_ends_none_of_the_tests(jail: Jailed, test: str):
+    """To `map` an exception of the program that says so would be the end of what is to be called."""
+    assert jail.check("def f(x):\n    return x + 1\n", test).passed
+    for wrong in ("raise StopIteration", "raise type('End', (StopIteration,), {})"):
+        verdict = jail.check(f"def f(x):\n    {wrong}\n", test)
+        assert ("failed", "RuntimeError") == (verdict.status, verdict.exception)
+    assert jail.check(
+        "def f(x):\n    yield x\n", "def check(candidate):\n    assert [3] == list(candidate(3))\n"
+    ).passed

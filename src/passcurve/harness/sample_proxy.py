@@ -59,7 +59,11 @@ class _Function:
         self._call = call
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return self._call(self.passcurve_number, self.__name__, args, kwargs)
+        try:
+            return self._call(self.passcurve_number, self.__name__, args, kwargs)
+        except StopIteration as error:
+            # To `map` in the tests it would be the end of what is to be called.
+            raise RuntimeError("the program raised StopIteration") from error
 
     def __reduce_ex__(self, _: Any) -> str:
         # To copy a function is to return it.
