@@ -10,17 +10,28 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from passcurve.errors import DataError, UsageError
-from passcurve.store.foreign import ReadOptions, convert, convert_rows, expand, is_usual, parse_options, write_lines
-from passcurve.types import Expression, FunctionTests, Problem
+from passcurve.store.foreign import (
+    ReadOptions,
+    Target,
+    convert,
+    convert_rows,
+    expand,
+    is_usual,
+    parse_options,
+    write_lines,
+)
+from passcurve.types import Cases, Expression, FunctionTests, Problem
 
 PROBLEMS = tuple(
     Problem(id=f"Mbpp/{number}", prompt="", entry_point=name, check=FunctionTests(source=""))
     for number, name in ((2, "similar"), (3, "prime"), (11, "remove"))
 )
 NO_OPTIONS = ReadOptions()
+NO_BENCHMARK = Target(lambda: None)
 ROWS = [{"task_id": f"Mbpp/{number}", "completion": f"    return {number}\n"} for number in (2, 3, 11)]
 
 
@@ -28,7 +39,13 @@ def converted(
     *paths: Path, options: ReadOptions = NO_OPTIONS, problems: Sequence[Problem] | None = PROBLEMS
 ) -> list[dict[str, Any]]:
     """Return the rows that files become."""
-    return [json.loads(line) for line in convert(paths, options, lambda: problems)]
+    return [json.loads(line) for line in convert(paths, options, Target(lambda: problems))]
+
+
+def contest_problems(*names: str) -> list[Problem]:
+    """Return problems as LiveCodeBench has them, whose programs read standard input."""
+    check = Cases(suites=(), inputs=b"", comparator="livecodebench", via="stdin")
+    return [Problem(id=name, prompt="", entry_point="", check=check, date="2024-05-01") for name in names]
 
 
 @pytest.fixture
@@ -63,7 +80,7 @@ class TestRows:
     def test_bytes_of_an_array_are_kept(self, write):
         """A number, a raw line separator and an escape stay; an end of line becomes space."""
         element = '{"task_id": "Mbpp/2",\r\n "x": 1.50e1, "s": "\u2028\\u0041"}'
-        out = list(convert([write("a.json", f"[{element},\n{element}]".encode())], ReadOptions(), lambda: None))
+        out = list(convert([write("a.json", f"[{element},\n{element}]".encode())], ReadOptions(), NO_BENCHMARK))
         assert [element.replace("\r\n", " ").encode() + b"\n"] * 2 == out
 
     def test_an_array_of_what_json_forbids(self, write):
@@ -71,13 +88,13 @@ class TestRows:
         rows = [ROWS[0] | {"p": float("nan"), "s": "\ud800"}, ROWS[1]]
         assert rows[1:] == converted(write("a.json", rows))[1:]
         row = b'{"task_id": "Mbpp/2", "code": "x", "n": %s}' % (b"9" * 5000)
-        assert [row + b"\n"] == list(convert([write("b.json", b"[%s]" % row)], NO_OPTIONS, lambda: None))
+        assert [row + b"\n"] == list(convert([write("b.json", b"[%s]" % row)], NO_OPTIONS, NO_BENCHMARK))
         assert "x" == converted(write("b.json", b"[%s]" % row), options=parse_options("code", None))[0]["completion"]
 
     def test_lines_that_are_no_rows_stay(self, write):
         """The reader of the rows reports them, and options pass over them."""
         path = write("a.jsonl", b"not JSON\n[1]\n" + lines(ROWS))
-        out = list(convert([path, path], parse_options("completion", None), lambda: None))
+        out = list(convert([path, path], parse_options("completion", None), NO_BENCHMARK))
         assert [b"not JSON\n", b"[1]\n"] == out[:2]
 
     @pytest.mark.parametrize("content", [[1, 2], [{}, "x"], [["x"], {}], b"[1", b"[]", b"", b" \n\n"])
@@ -119,6 +136,38 @@ class TestPrograms:
         path = write("g.json", [["def prime(): 1"], ["def remove(): 2"]])
         with pytest.raises(DataError, match="similar"):
             converted(path)
+
+    def test_lists_of_chosen_problems(self, write):
+        """As many lists as ``--problems`` chooses belong to those, and a note says so; any other number to the file."""
+        notes: list[str] = []
+        target = Target(lambda: PROBLEMS, lambda: PROBLEMS[1:], notes.append)
+        path = write("g.json", [["def prime(): 1"], ["def remove(): 2"]])
+        rows = [json.loads(line) for line in convert([path], NO_OPTIONS, target)]
+        assert (["Mbpp/3", "Mbpp/11"], 1) == ([row["task_id"] for row in rows], len(notes))
+        path = write("g.json", [["def similar(): 1"]])
+        assert b"Mbpp/2" in next(iter(convert([path], NO_OPTIONS, target)))
+
+    def test_lists_of_livecodebench_follow_the_ids(self, write):
+        """Its evaluator takes lists by the text of the id; a note says so, and that nothing checks programs' order."""
+        contest = contest_problems("abc_b", "10_A", "2_B")
+        notes: list[str] = []
+        target = Target(lambda: contest, say=notes.append)
+        path = write("g.json", [["print(1)"], ["print(2)"], ["print(3)"]])
+        rows = [json.loads(line) for line in convert([path], NO_OPTIONS, target)]
+        assert ["10_A", "2_B", "abc_b"] == [row["task_id"] for row in rows]
+        assert "question_id" in notes[0]
+        assert "3 of 3" in notes[0]
+        with pytest.raises(DataError, match="2 lists"):
+            converted(write("g.json", [["print(1)"], ["print(2)"]]), problems=contest)
+
+    def test_lists_for_problems_without_names(self, write):
+        """Where no function tells whose a program is, a note says that the order decides."""
+        others = [msgspec.structs.replace(problem, date="") for problem in contest_problems("b", "a")]
+        notes: list[str] = []
+        path = write("g.json", [["print(1)"], ["print(2)"]])
+        rows = [json.loads(line) for line in convert([path], NO_OPTIONS, Target(lambda: others, say=notes.append))]
+        assert ["b", "a"] == [row["task_id"] for row in rows]
+        assert "2 of 2" in notes[0]
 
     def test_a_folder(self, write, tmp_path):
         """Programs are sorted by number, and the folder of a problem may have an underscore in its name."""
@@ -311,6 +360,6 @@ def test_a_failure_leaves_the_rows_of_before(write, tmp_path):
     """Rows appear whole or not at all."""
     path = write("rows.jsonl", lines(ROWS))
     with pytest.raises(DataError):
-        write_lines(path, convert([write("a.json", [*ROWS, 1])], ReadOptions(), lambda: None))
+        write_lines(path, convert([write("a.json", [*ROWS, 1])], ReadOptions(), NO_BENCHMARK))
     assert lines(ROWS) == path.read_bytes()
     assert ["a.json", "rows.jsonl"] == sorted(os.listdir(tmp_path))  # noqa: PTH208 - names alone

@@ -15,7 +15,7 @@ from passcurve.bench.formats import ReadOptions as BenchOptions
 from passcurve.errors import DataError, UsageError, nearest
 from passcurve.extract import extract
 from passcurve.store.completions import stored_completions
-from passcurve.store.foreign import ReadOptions, convert, expand, first_fields, parse_options
+from passcurve.store.foreign import ReadOptions, Target, convert, expand, first_fields, list_order, parse_options
 from passcurve.store.locate import find_run_dir, samples_of
 from passcurve.store.parts import LOCK
 from passcurve.store.records import FORMATS, Record, ScoredSample, Writing, read_record, write_record
@@ -119,11 +119,13 @@ def _read_rows(source: Path, benchmark: Benchmark | None) -> Record:
     fields = first_fields(source)
     if options.field not in fields or fields & {"completion", "solution"}:
         options = ReadOptions()
-    lines = convert(expand([source]), options, problems)
+    notes: list[str] = []
+    lines = convert(expand([source]), options, Target(problems, say=notes.append))
     try:
-        return read_result_rows(lines)
+        record = read_result_rows(lines)
     except MalformedRecordError as error:
         raise DataError(f"{str(source)!r}: {error}") from None
+    return msgspec.structs.replace(record, notes=(*record.notes, *notes))
 
 
 def _read_run(run: Path, cache_dir: Path, notes: list[str], *, stale: bool) -> tuple[Header, Record]:
@@ -226,7 +228,7 @@ def _writing(record: Record, name: str, benchmark: Benchmark | None) -> Writing:
     return Writing(
         date=now.strftime("%Y-%m-%d %H:%M"),
         file_hash=benchmark.file_hash if benchmark is not None else "",
-        order=tuple(problem.id for problem in benchmark.problems) if benchmark is not None else (),
+        order=tuple(problem.id for problem in list_order(benchmark.problems)) if benchmark is not None else (),
         scripts=_scripts(benchmark) if name in _SCRIPTS else {},
         time_s=int(now.timestamp()),
         pass_at_k=_scores(record, _KS.get(name, _DEFAULT_KS)) if FORMATS[name].verdicts == "must" else {},

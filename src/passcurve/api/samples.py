@@ -88,7 +88,7 @@ def judge(
         source.check()
         raise
     source.check()
-    return notebook.of_result(result, notes, source.folder)
+    return notebook.of_result(result, [*source.notes, *notes], source.folder)
 
 
 def _check_types(samples: object, benchmark: object) -> None:

@@ -128,7 +128,13 @@ def _open_source(
         if sys.stdin is None:
             raise UsageError("standard input is closed: there is nothing to read as `-`")
         source = inputs.from_stream(
-            sys.stdin.buffer, run, results, options=options, benchmark=benchmark, follow=idle is not None
+            sys.stdin.buffer,
+            run,
+            results,
+            options=options,
+            benchmark=benchmark,
+            follow=idle is not None,
+            pattern=pattern,
         )
     else:
         samples = _without_own(samples)
@@ -146,6 +152,8 @@ def _open_source(
             names = [Path(name).name for name in source.sources]
             more = ", ..." if len(names) > _NAMED_PARTS else ""
             warn(f"{len(names)} files are one set of samples: {', '.join(names[:_NAMED_PARTS])}{more}")
+    for note in source.notes:
+        warn(f"note: {note}")
     if idle is not None:
         source.wait_for_row(idle)
     return source

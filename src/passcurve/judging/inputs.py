@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from passcurve.bench import resolve
+from passcurve.bench.choose import choose_problems
 from passcurve.bench.formats import DEFAULT_OPTIONS as NATIVE
 from passcurve.bench.formats import ReadOptions as BenchmarkOptions
 from passcurve.errors import DataError, UsageError, nearest_file
@@ -24,6 +25,7 @@ from passcurve.sandbox.own_folders import OwnFolder
 from passcurve.store.foreign import (
     FindProblems,
     ReadOptions,
+    Target,
     convert,
     convert_lines,
     convert_rows,
@@ -83,6 +85,8 @@ class Input(msgspec.Struct, frozen=True, kw_only=True):
     """The files that were turned into rows, as they were; None for one that grows."""
     spool: Spool | None = None
     """The thread that still writes the file."""
+    notes: tuple[str, ...] = ()
+    """How samples without ids were assigned to problems; a line each."""
     folder: TemporaryFolder | None = None
     """The temporary folder of all three, where the user named no run directory."""
 
@@ -189,9 +193,15 @@ def from_files(
     # Before they are read: who changes them from then on changes what was judged.
     judged_files = {str(file.resolve()): judged for file in files if (judged := identify(file)) is not None}
     RunDir(first.run).check_sources(judged_files)
-    write_lines(path, convert(files, options, lambda: _problems_of(benchmark)))
+    notes: list[str] = []
+    write_lines(path, convert(files, options, _target(benchmark, pattern, notes)))
     return msgspec.structs.replace(
-        first, samples=path, named=samples[0], reading=options.describe(), sources=judged_files
+        first,
+        samples=path,
+        named=samples[0],
+        reading=options.describe(),
+        sources=judged_files,
+        notes=tuple(notes),
     )
 
 
@@ -207,6 +217,16 @@ def _followed(first: Input, options: ReadOptions, problems: FindProblems, idle_s
 def _problems_of(benchmark: Callable[[], Benchmark | None]) -> Sequence[Problem] | None:
     named = benchmark()
     return named.problems if named is not None else None
+
+
+def _target(benchmark: Callable[[], Benchmark | None], pattern: str, notes: list[str]) -> Target:
+    """Return the problems that rows belong to; notes on how they were assigned are added to the list."""
+
+    def choice() -> Sequence[Problem] | None:
+        named = benchmark()
+        return choose_problems(named, pattern) if named is not None and pattern else None
+
+    return Target(lambda: _problems_of(benchmark), choice, notes.append)
 
 
 def _rows_path(run: Path) -> Path:
@@ -252,6 +272,7 @@ def from_stream(
     options: ReadOptions = NO_OPTIONS,
     benchmark: Callable[[], Benchmark | None] = lambda: None,
     follow: bool = False,
+    pattern: str = "",
 ) -> Input:
     """Return samples from a stream, kept beside the run directory; with ``follow`` they are judged as they come.
 
@@ -267,9 +288,10 @@ def from_stream(
         return made
     made.spool.wait()
     made.check()
+    notes: list[str] = []
     if options or not is_usual(made.samples, follow=False):
-        write_lines(made.samples, convert([made.samples], options, lambda: _problems_of(benchmark)))
-    return msgspec.structs.replace(made, spool=None, reading=options.describe())
+        write_lines(made.samples, convert([made.samples], options, _target(benchmark, pattern, notes)))
+    return msgspec.structs.replace(made, spool=None, reading=options.describe(), notes=tuple(notes))
 
 
 def from_rows(

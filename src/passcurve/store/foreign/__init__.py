@@ -2,11 +2,13 @@
 
 from passcurve.store.foreign.convert import convert, convert_lines, convert_rows, expand, growing_lines, write_lines
 from passcurve.store.foreign.detect import first_fields, is_usual
-from passcurve.store.foreign.options import FindProblems, ReadOptions, parse_options
+from passcurve.store.foreign.document import list_order
+from passcurve.store.foreign.options import FindProblems, ReadOptions, Target, parse_options
 
 __all__ = [
     "FindProblems",
     "ReadOptions",
+    "Target",
     "convert",
     "convert_lines",
     "convert_rows",
@@ -14,6 +16,7 @@ __all__ = [
     "first_fields",
     "growing_lines",
     "is_usual",
+    "list_order",
     "parse_options",
     "write_lines",
 ]

@@ -18,7 +18,7 @@ from passcurve.store.foreign.detect import Kind, detect
 from passcurve.store.foreign.document import read_array
 from passcurve.store.foreign.folder import find_parts, read_programs
 from passcurve.store.foreign.lm_eval import read_lm_eval
-from passcurve.store.foreign.options import FindProblems, ReadOptions, with_functions
+from passcurve.store.foreign.options import FindProblems, ReadOptions, Target, with_functions
 from passcurve.store.foreign.parquet import read_parquet
 from passcurve.store.foreign.values import flatten, parse_object
 from passcurve.store.lines import PENDING, Pending, follow_lines
@@ -31,15 +31,15 @@ _PAUSE_S = 0.02
 """Between two looks at a file that grows."""
 
 
-def convert(paths: Sequence[Path], options: ReadOptions, problems: FindProblems) -> Iterator[bytes]:
+def convert(paths: Sequence[Path], options: ReadOptions, target: Target) -> Iterator[bytes]:
     """Yield the rows of these files in the usual form, each as a line with its end.
 
     Rows that are in it already stay as they were written.  Raises DataError for what holds no samples.
     """
     name = ", ".join(repr(str(path)) for path in paths)
-    options = with_functions(options, problems)
-    mapping = _RowMapping(options, problems, name)
-    lines = (line for path in expand(paths) for line in mapping.lines(_read(path, options, problems)))
+    options = with_functions(options, target.problems)
+    mapping = _RowMapping(options, target.problems, name)
+    lines = (line for path in expand(paths) for line in mapping.lines(_read(path, options, target)))
     first = next(lines, None)
     if first is None:
         raise DataError(f"{name} has no row to judge: there is nothing in it; {EXPECTED}")
@@ -183,14 +183,15 @@ def expand(paths: Iterable[Path]) -> list[Path]:
     return [file for path in paths for file in ((find_parts(path) or [path]) if path.is_dir() else [path])]
 
 
-def _read(path: Path, options: ReadOptions, problems: FindProblems) -> Iterator[bytes | Sample]:
+def _read(path: Path, options: ReadOptions, target: Target) -> Iterator[bytes | Sample]:
+    problems = target.problems
     match detect(path):
         case Kind.EMPTY | Kind.ROWS:
             yield from text_lines(path)
         case Kind.LM_EVAL:
             yield from read_lm_eval(str(path), text_lines(path), options, problems)
         case Kind.DOCUMENT:
-            yield from _document(path, options, problems)
+            yield from _document(path, options, target)
         case Kind.RECORD:
             yield from _record(path, options)
         case Kind.BY_TASK:
@@ -206,8 +207,8 @@ def _read(path: Path, options: ReadOptions, problems: FindProblems) -> Iterator[
             yield from read_programs(path, problems())
 
 
-def _document(path: Path, options: ReadOptions, problems: FindProblems) -> Iterator[bytes | Sample]:
-    items = read_array(path, problems)
+def _document(path: Path, options: ReadOptions, target: Target) -> Iterator[bytes | Sample]:
+    items = read_array(path, target)
     first = next(items, None)
     if first is None:
         return
@@ -221,7 +222,7 @@ def _document(path: Path, options: ReadOptions, problems: FindProblems) -> Itera
     if is_record_row(row) and not options.field:
         yield from _record(path, options)
     elif is_lm_eval(row):
-        yield from read_lm_eval(str(path), rows, options, problems)
+        yield from read_lm_eval(str(path), rows, options, target.problems)
     else:
         yield from rows
 

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -16,6 +16,21 @@ from passcurve.types import Problem
 
 FindProblems = Callable[[], Sequence[Problem] | None]
 """Returns the problems of the benchmark that the user named, or None."""
+
+
+def say_nothing(note: str) -> None:
+    """Do nothing with a note."""
+
+
+class Target(NamedTuple):
+    """The problems to which samples belong, and who is told how samples without ids were assigned to them."""
+
+    problems: FindProblems
+    choice: FindProblems = lambda: None
+    """Returns those of ``--problems``; None where all are judged."""
+    say: Callable[[str], None] = say_nothing
+    """Takes a note of one line."""
+
 
 _EXAMPLE = (
     "write it like 'Python/{}=HumanEval/{}', where * stands for a number that does not count, "
