@@ -196,7 +196,14 @@ def test_completions_of_multipl_e(write, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "names", ["a a.raw", "a a-sanitized", "a-sanitized a-sanitized-calibrated", "a.raw a-calibrated"]
+    "names",
+    [
+        "a a.raw",
+        "a a-sanitized",
+        "a-sanitized a-sanitized-calibrated",
+        "a.raw a-calibrated",
+        "a a-sanitized_calibrated",
+    ],
 )
 def test_the_same_samples_once_more(write, tmp_path, names):
     """A set of samples and what its harness has made of it are not one set; parts of other names are."""
@@ -207,6 +214,22 @@ def test_the_same_samples_once_more(write, tmp_path, names):
     for name in ("a-1", "a-2", "sanitized"):
         write(f"e/{name}.jsonl", lines(ROWS))
     assert 3 == len(expand([tmp_path / "e"]))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        "Qwen--Q_vllm_temp_0.0 meta--L_vllm_temp_0.0",
+        "Qwen--Q_vllm_temp_0.0.raw Qwen--Q_vllm_temp_0.8-sanitized",
+        "a--b--bigcodebench-instruct--vllm-0-1 a--c--bigcodebench-instruct--vllm-0-1-sanitized_calibrated",
+    ],
+)
+def test_samples_of_several_models(write, tmp_path, names):
+    """Files whose names are of different models or temperatures are no set, unless the user names each of them."""
+    paths = [write(f"d/{name}.jsonl", lines(ROWS)) for name in names.split()]
+    with pytest.raises(DataError, match="different models"):
+        expand([tmp_path / "d"])
+    assert paths == expand(paths)
 
 
 class TestLmEval:

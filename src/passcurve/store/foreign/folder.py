@@ -23,8 +23,11 @@ _PARTS = (".jsonl", ".jsonl.gz", ".parquet")
 _DOCUMENTS = (".json", ".json.gz")
 _OURS = re.compile(r".*(_results|\.passcurve\.samples)\.jsonl(\.gz)?")
 _LM_EVAL_LOG = re.compile(r"samples_.+_[0-9]{4}-[0-9]{2}-[0-9]{2}T")
-_EDITED = re.compile(r"(?:\.raw|-sanitized|-calibrated)+\Z")
+_EDITED = re.compile(r"(?:\.raw|[-_]sanitized|[-_]calibrated)+\Z")
 """Ends of the names by which EvalPlus and BigCodeBench tell what became of the same samples."""
+_TEMPERATURE = r"[0-9]+(?:\.[0-9]+)?"
+_ORIGIN = re.compile(rf".+(?:--bigcodebench-.+--[a-z0-9]+-|_[a-z0-9]+_temp_){_TEMPERATURE}")
+"""Beginnings of the names that both give to a file: the model, the back end and the temperature."""
 _PROGRAM_FOLDER = re.compile(r".+_[^_]+")
 
 
@@ -54,6 +57,13 @@ def find_parts(folder: Path) -> list[Path]:
     if len(logs) > 1:
         raise DataError(
             f"{str(folder)!r} holds {len(logs)} logs of lm-eval ({logs[0]!r}, {logs[1]!r}): name one of them"
+        )
+    origins = {match[0]: path.name for path in parts if (match := _ORIGIN.match(path.name))}
+    if len(origins) > 1:
+        first, second, *_ = origins.values()
+        raise DataError(
+            f"{str(folder)!r} holds {first!r} and {second!r}, whose names are of different models or temperatures: "
+            "name one of them, or both to pool them"
         )
     names: dict[str, str] = {}
     for path in parts:
