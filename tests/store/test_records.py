@@ -220,6 +220,35 @@ def test_inspect_logs(tmp_path: Path) -> None:
     assert ("1 of 5 samples have no verdict", 4) == (run.withheld, sum(count.n for count in run.counts))
 
 
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"status": "error"}, '"error"'),
+        ({"status": "cancelled", "results": None}, '2 of 4 samples, and its status is "cancelled"'),
+        ({"results": {"total_samples": 5}}, "2 of 5 samples"),
+        ({"results": {}, "config": {"epochs": 3}}, "2 of 6 samples"),
+        ({"results": {}, "config": {"epochs": 3, "limit": 1}}, ""),
+    ],
+)
+def test_unfinished_inspect_logs(tmp_path: Path, changes: dict[str, Any], says: str) -> None:
+    """A log that did not come to its end, or lacks samples, has no score, and the reason says which."""
+    log: dict[str, Any] = LOG | {"status": "success", "results": {"total_samples": 2}} | changes
+    log["eval"] = log["eval"] | {"dataset": {"sample_ids": ["a", "b"]}, "config": log.pop("config", {"epochs": 2})}
+    (tmp_path / "log.json").write_text(
+        json.dumps(log | {"samples": [log_sample("a", 1, "C"), log_sample("b", 1, "I")]})
+    )
+    withheld = read_counts(tmp_path / "log.json").withheld
+    assert says in withheld
+    assert bool(says) == bool(withheld)
+
+
+def test_an_inspect_log_without_samples(tmp_path: Path) -> None:
+    """A log whose samples were not kept says so."""
+    (tmp_path / "log.json").write_text(json.dumps(LOG | {"status": "success", "samples": None}))
+    with pytest.raises(DataError, match="has no samples"):
+        read_record(tmp_path / "log.json")
+
+
 def test_lm_eval_rows(tmp_path: Path) -> None:
     """pass@1 of a row with one answer is its verdict; of several answers it does not say which passed."""
     rows = [

@@ -69,7 +69,7 @@ def convert_file(
         benchmark = benchmark or _reload(header, cache_dir)
     else:
         record = _read_file(source, benchmark)
-        notes += record.notes
+        notes += [*record.notes, *filter(None, [record.withheld])]
     if not record.samples:
         raise DataError(f"{str(source)!r} has no samples to convert")
     record = _shape(record, name, benchmark)

@@ -383,6 +383,8 @@ def _read_scored(path: Path) -> RunCounts | None:
 
 def _withhold(record: Record) -> str:
     """Return why no score of a record may be reported."""
+    if record.withheld:
+        return record.withheld
     if owed := sum(not sample.status for sample in record.samples):
         return f"{owed} of {len(record.samples)} samples have no verdict"
     if empty := len(record.empty_tasks):

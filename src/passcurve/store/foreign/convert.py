@@ -193,7 +193,7 @@ def _read(path: Path, options: ReadOptions, target: Target) -> Iterator[bytes | 
         case Kind.DOCUMENT:
             yield from _document(path, options, target)
         case Kind.RECORD:
-            yield from _record(path, options)
+            yield from _record(path, options, target)
         case Kind.BY_TASK:
             _refuse_field(path, options)
             document = json.loads(read_document(path))
@@ -220,14 +220,14 @@ def _document(path: Path, options: ReadOptions, target: Target) -> Iterator[byte
     rows = chain([first], (item for item in items if isinstance(item, bytes)))
     row = parse_object(first)
     if is_record_row(row) and not options.field:
-        yield from _record(path, options)
+        yield from _record(path, options, target)
     elif is_lm_eval(row):
         yield from read_lm_eval(str(path), rows, options, target.problems)
     else:
         yield from rows
 
 
-def _record(path: Path, options: ReadOptions) -> Iterator[Sample]:
+def _record(path: Path, options: ReadOptions, target: Target) -> Iterator[Sample]:
     # Loaded here: most files are rows.
     from passcurve.store.records import read_record
 
@@ -238,6 +238,8 @@ def _record(path: Path, options: ReadOptions) -> Iterator[Sample]:
         raise DataError(
             f"{str(path)!r} holds verdicts without programs: `passcurve show` scores it; to judge, name the samples"
         )
+    if record is not None and record.withheld:
+        target.say(f"{str(path)!r}: {record.withheld}")
     for sample in samples:
         yield {"task_id": sample.task_id, sample.form: sample.text}
 

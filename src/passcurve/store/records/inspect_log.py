@@ -60,6 +60,11 @@ def _record(header: dict[str, Any], entries: Iterable[Any]) -> Record:
     order = {str(name): index for index, name in enumerate(_ids(header))}
     rows = [expect(entry, dict, "a sample") for entry in entries]
     rows.sort(key=lambda row: (order.get(str(row.get("id")), len(order)), _epoch(row)))
+    if not rows:
+        raise MalformedRecordError(
+            f"the log has no samples (its status is {shorten(header.get('status'))}): evaluate again, without "
+            "--no-log-samples"
+        )
     scorer = _choose_scorer(header, rows)
     samples = tuple(_sample(row, scorer) for row in rows)
     about = {name: header["eval"].get(name) for name in ("task", "model", "created") if header["eval"].get(name)}
@@ -71,7 +76,34 @@ def _record(header: dict[str, Any], entries: Iterable[Any]) -> Record:
     names = {name for row in rows for name in _scores(row)}
     if len(names) > 1:
         notes.append(f"the scores are those of {scorer!r}, the first of {len(names)} scorers")
-    return Record(kind="inspect", samples=samples, head=about, notes=tuple(notes))
+    withheld = _incomplete(header, len(rows))
+    return Record(kind="inspect", samples=samples, head=about, notes=tuple(notes), withheld=withheld)
+
+
+def _incomplete(header: dict[str, Any], count: int) -> str:
+    """Return in what a log with so many samples is not that of a whole evaluation; empty where it is."""
+    expected = _expected_samples(header)
+    number = f"{count} of {expected} samples" if expected is not None and count < expected else ""
+    status = header.get("status", "success")
+    if status != "success":
+        has = f"the log has {number}, and its" if number else "the log's"
+        return f"{has} status is {shorten(status)}: its evaluation did not come to its end; retry it with inspect"
+    return f"the log has {number}: write it again with all of them" if number else ""
+
+
+def _expected_samples(header: dict[str, Any]) -> int | None:
+    """Return the number of samples that an evaluation has, epochs included; None where the log does not say."""
+    results = header.get("results")
+    total = results.get("total_samples") if isinstance(results, dict) else None
+    if isinstance(total, int) and total:
+        return total
+    config = header["eval"].get("config")
+    config = config if isinstance(config, dict) else {}
+    epochs = config.get("epochs") or 1
+    # Where some of the samples were chosen, the ids may be those of all.
+    if not isinstance(epochs, int) or config.get("limit") or config.get("sample_id") or not _ids(header):
+        return None
+    return epochs * len(_ids(header))
 
 
 def _ids(header: dict[str, Any]) -> list[Any]:

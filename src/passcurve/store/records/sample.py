@@ -70,6 +70,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     empty_tasks: tuple[str, ...] = ()
     """Tasks that it names, and has no sample of."""
+    withheld: str = ""
+    """Why its samples have no score, whatever verdicts they have."""
 
     @property
     def has_verdicts(self) -> bool:
