@@ -162,6 +162,23 @@ def test_malformed(tmp_path: Path, document: Any) -> None:
         read_counts(tmp_path / "x.json")
 
 
+def test_fewer_scores_than_generations(tmp_path: Path) -> None:
+    """An evaluator that drops refused answers has scores of a part: they count, and all generations can be judged."""
+    generations = {"sample_0": ["1", "refused", "2"], "sample_1": ["3"]}
+    scores = {"sample_0": [True, False], "sample_1": [True]}
+    (tmp_path / "x.json").write_text(json.dumps({"raw_generations": generations, "raw_scored_generations": scores}))
+    run = read_counts(tmp_path / "x.json")
+    assert {"sample_0": (2, 1), "sample_1": (1, 1)} == {count.problem_id: (count.n, count.c) for count in run.counts}
+    assert not run.withheld
+    assert "1 of 2 problems" in run.note
+    record = read_record(tmp_path / "x.json")
+    assert record is not None
+    assert [["1", ""], ["refused", ""], ["2", ""], ["3", "passed"]] == fields(record, "text", "status")
+    scores["sample_1"] = []
+    (tmp_path / "x.json").write_text(json.dumps({"raw_generations": generations, "raw_scored_generations": scores}))
+    assert read_counts(tmp_path / "x.json").withheld
+
+
 def test_older_legacy_files(tmp_path: Path) -> None:
     """Files of EvalPlus with ``files`` in place of ``nfiles``, and without added tests, count by the base tests."""
     entry = {"files": ["0.py", "1.py"], "base": [["success", [1]], ["timeout", []]], "plus": []}

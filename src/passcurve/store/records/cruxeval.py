@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from passcurve.errors import DataError
-from passcurve.store.records.sample import MalformedRecordError, Record, ScoredSample, expect
+from passcurve.store.records.sample import MalformedRecordError, Record, ScoredSample, expect, find_empty
 
 _TASK = re.compile(r"sample_[0-9]+")
 
@@ -23,7 +23,7 @@ def matches(document: Any) -> bool:
 def read(document: dict[str, Any]) -> Record:
     """Return the record of a document."""
     if "raw_generations" not in document:
-        return Record(kind="cruxeval", samples=tuple(_samples(document, None)))
+        return Record(kind="cruxeval", samples=tuple(_samples(document, {})))
     head = {
         name: value for name, value in document.items() if name not in ("raw_generations", "raw_scored_generations")
     }
@@ -32,24 +32,44 @@ def read(document: dict[str, Any]) -> Record:
     if texts.keys() != scores.keys():
         task = next(iter(texts.keys() ^ scores.keys()))
         raise MalformedRecordError(f"{task!r} is in one of `raw_generations` and `raw_scored_generations` alone")
-    return Record(kind="cruxeval-scored", samples=tuple(_samples(texts, scores)), head=head)
+    short = [task for task in texts if len(expect(scores[task], list, f"the scores of {task!r}")) < len(texts[task])]
+    samples = tuple(_samples(texts, {task: scores[task] for task in texts if task not in short}))
+    if not short:
+        return Record(kind="cruxeval-scored", samples=samples, head=head)
+    verdicts = [sample for sample in samples if sample.task_id not in short]
+    for task in short:
+        verdicts += [ScoredSample(task_id=task, status=_status(passed, task)) for passed in scores[task]]
+    count = len(samples) - len(verdicts)
+    note = (
+        f"{len(short)} of {len(texts)} problems have fewer scores than generations, {count} in all: n is the number of "
+        "scores there, and which generations they are of is not known; `judge` reads all generations"
+    )
+    return Record(
+        kind="cruxeval-scored",
+        samples=samples,
+        head=head,
+        notes=(note,),
+        empty_tasks=find_empty(texts, verdicts),
+        verdicts=tuple(verdicts),
+    )
 
 
-def _samples(texts: dict[str, Any], scores: dict[str, Any] | None) -> list[ScoredSample]:
+def _samples(texts: dict[str, Any], scores: dict[str, Any]) -> list[ScoredSample]:
+    """Return the samples, with their verdicts where the scores have their task."""
     samples = []
     for task, answers in texts.items():
-        verdicts = (
-            expect(scores[task], list, f"the scores of {task!r}") if scores is not None else [None] * len(answers)
-        )
+        verdicts = scores.get(task, [None] * len(answers))
         if len(verdicts) != len(answers):
             raise MalformedRecordError(f"{task!r} has {len(answers)} generations, but {len(verdicts)} scores")
         for text, passed in zip(answers, verdicts, strict=True):
-            status = ""
-            if passed is not None:
-                status = "passed" if expect(passed, bool, f"a score of {task!r}") else "failed"
+            status = _status(passed, task) if passed is not None else ""
             answer = expect(text, str, f"a generation of {task!r}")
             samples.append(ScoredSample(task_id=task, form="completion", text=answer, status=status))
     return samples
+
+
+def _status(passed: Any, task: str) -> str:
+    return "passed" if expect(passed, bool, f"a score of {task!r}") else "failed"
 
 
 def write(record: Record) -> dict[str, Any]:

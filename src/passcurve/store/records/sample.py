@@ -72,11 +72,18 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """Tasks that it names, and has no sample of."""
     withheld: str = ""
     """Why its samples have no score, whatever verdicts they have."""
+    verdicts: tuple[ScoredSample, ...] = ()
+    """The verdicts that count, where some do not say of which sample they are; empty where each sample has its own."""
 
     @property
     def has_verdicts(self) -> bool:
         """True where any sample has a verdict."""
-        return any(sample.status for sample in self.samples)
+        return any(sample.status for sample in self.counted)
+
+    @property
+    def counted(self) -> Sequence[ScoredSample]:
+        """The samples whose verdicts count."""
+        return self.verdicts or self.samples
 
     def by_task(self) -> dict[str, list[ScoredSample]]:
         """Return the samples of each task, in the order of their first ones."""
