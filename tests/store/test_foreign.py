@@ -24,6 +24,7 @@ from passcurve.store.foreign import (
     parse_options,
     write_lines,
 )
+from passcurve.store.records import read_record
 from passcurve.types import Cases, Expression, FunctionTests, Problem
 
 PROBLEMS = tuple(
@@ -193,6 +194,18 @@ def test_completions_of_multipl_e(write, tmp_path):
     write("d/P_11_f.json", b"{}")
     with pytest.raises(DataError, match=r"P_11_f.json' has no 'name'"):
         converted(tmp_path / "d")
+
+
+def test_programs_of_a_problem_in_each_line(write):
+    """LiveCodeBench's output as JSON lines is read as the array is; ``--field`` takes its rows as they stand."""
+    rows = [{"question_id": name, "code_list": [f"print({name})", ""], "output_list": ["a", "b"]} for name in "xy"]
+    array, path = write("o.json", rows), write("o.jsonl", lines(rows))
+    assert not is_usual(path, follow=False)
+    assert converted(array) == converted(path)
+    assert 2 == len(converted(write("one.jsonl", lines(rows[:1]))))
+    assert read_record(array) == read_record(path)
+    fields = parse_options("output_list", None)
+    assert ["a", "b", "a", "b"] == [row["completion"] for row in converted(path, options=fields)]
 
 
 @pytest.mark.parametrize(

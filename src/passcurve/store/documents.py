@@ -43,3 +43,8 @@ def is_record_row(row: object) -> bool:
     if not isinstance(row, dict):
         return False
     return {"question_id", "code_list"} <= row.keys() or ("task_id" in row and isinstance(row.get("predict"), list))
+
+
+def is_record_line(row: object) -> bool:
+    """Tell whether the first line of a file is such a row, and none in the usual form."""
+    return isinstance(row, dict) and row.keys().isdisjoint(("completion", "solution")) and is_record_row(row)

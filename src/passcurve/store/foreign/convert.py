@@ -192,7 +192,9 @@ def _read(path: Path, options: ReadOptions, target: Target) -> Iterator[bytes | 
             yield from read_lm_eval(str(path), text_lines(path), options, problems)
         case Kind.DOCUMENT:
             yield from _document(path, options, target)
-        case Kind.RECORD:
+        case Kind.RECORD_ROWS if options.field:
+            yield from text_lines(path)
+        case Kind.RECORD | Kind.RECORD_ROWS:
             yield from _record(path, options, target)
         case Kind.BY_TASK:
             _refuse_field(path, options)

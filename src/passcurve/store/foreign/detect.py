@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from passcurve.errors import DataError
-from passcurve.store.documents import BOM, EXPECTED, is_lm_eval, read_document, text_lines
+from passcurve.store.documents import BOM, EXPECTED, is_lm_eval, is_record_line, read_document, text_lines
 from passcurve.store.foreign.by_task import is_by_task
 from passcurve.store.lines import open_unpacked
 from passcurve.types.files import PARQUET, describe_file
@@ -34,6 +34,7 @@ class Kind(enum.Enum):
     LM_EVAL = "rows of lm-eval in JSON lines"
     DOCUMENT = "one JSON array"
     RECORD = "a file of another harness with verdicts, or a log"
+    RECORD_ROWS = "rows of another harness in JSON lines, with the programs of a problem each"
     BY_TASK = "one JSON object with the texts of each task"
     PARQUET = "Parquet"
     FOLDER = "a folder"
@@ -139,6 +140,8 @@ def _kind_of_objects(path: Path) -> Kind:
     row = _parse(first[0]) if first else None
     if is_lm_eval(row):
         return Kind.LM_EVAL
+    if is_record_line(row):
+        return Kind.RECORD_ROWS
     if len(first) == 1 or row is None:
         whole = row if isinstance(row, dict) else _whole_object(path)
         if _is_record(whole):

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from passcurve.errors import DataError
-from passcurve.store.documents import is_lm_eval, read_document
+from passcurve.store.documents import is_lm_eval, is_record_line, read_document, text_lines
 from passcurve.store.lines import open_unpacked
 from passcurve.store.records import cruxeval, evalplus, inspect_log, inspect_scores, lists, lm_eval_scores, multipl_e
 from passcurve.store.records.sample import MalformedRecordError, Record
@@ -51,6 +51,8 @@ def _read(path: Path) -> Record | None:
         return lm_eval_scores.read(path)
     if inspect_scores.is_row(first):
         return inspect_scores.read(path)
+    if is_record_line(first):
+        return lists.read([_parse(line) for line in text_lines(path)])
     if head.startswith(b"{") and _is_row(head, path):
         return None
     document = _parse(read_document(path))
