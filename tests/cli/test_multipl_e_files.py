@@ -75,6 +75,26 @@ def test_folder_is_judged(shell, bench, folder):
     assert [row["program"] for row in folder["results"]] == [row["program"] for row in written]
 
 
+def test_results_with_a_task_id(shell, folder):
+    """A file of one problem is read by itself as in its folder, whatever other fields it has."""
+    path = shell.folder / "res" / "own_0.results.json.gz"
+    path.write_bytes(gzip.compress(json.dumps({"task_id": "HumanEval/0", **folder}).encode()))
+    for name in ("res", path):
+        assert {"passed": 1, "failed": 1, "timeout": 1} == shell("show", name, "-k", "1", "--json").record["statuses"]
+
+
+def test_results_of_two_kinds_of_instructions(shell, folder):
+    """CanItEdit keeps results for both kinds in one folder: they have no joint score, and the id names the problem."""
+    for kind in ("lazy", "descriptive"):
+        document = folder | {"instr_kind": kind, "id": 10}
+        (shell.folder / "res" / f"{kind}.results.json").write_text(json.dumps(document))
+    (shell.folder / "res" / "own_0.results.json.gz").unlink()
+    done = shell("show", "res")
+    assert (2, True) == (done.code, "lazy" in done.err)
+    assert 0 == shell("convert", "res/lazy.results.json", "o.jsonl", "--to", "jsonl").code
+    assert {"10"} == {row["task_id"] for row in shell.rows("o.jsonl")}
+
+
 def test_ok_with_another_exit_status(shell, folder):
     """A result counts as passed with the status OK and exit status 0 only, as MultiPL-E's ``pass_k.py`` has it."""
     right = folder["results"][0]

@@ -196,6 +196,30 @@ def test_completions_of_multipl_e(write, tmp_path):
         converted(tmp_path / "d")
 
 
+def completions(name: str, *texts: object, **fields: Any) -> dict[str, Any]:
+    """Return a file with the completions of one problem."""
+    return {"name": name, "language": "py", "prompt": "", "completions": texts} | fields
+
+
+def test_completions_of_one_problem(write):
+    """A file that MultiPL-E keeps in a folder is read by itself."""
+    path = write("a.json.gz", gzip.compress(json.dumps(completions("own_0", "1", "2")).encode()))
+    assert [("own_0", "1"), ("own_0", "2")] == [(row["task_id"], row["completion"]) for row in converted(path)]
+
+
+def test_completions_of_can_it_edit(write, tmp_path):
+    """They are objects, of a problem with a number; those for two kinds of instructions are no set."""
+    reply = {"content": "x = 1", "instruction": None}
+    files = [
+        write(f"d/10_a_{kind}.json", completions("a", reply, id=10, full_name="10_a", instr_kind=kind))
+        for kind in ("instruction_descriptive", "instruction_lazy")
+    ]
+    assert [("10", "x = 1")] == [(row["task_id"], row["completion"]) for row in converted(files[0])]
+    for paths in ([tmp_path / "d"], files):
+        with pytest.raises(DataError, match="two kinds"):
+            converted(*paths)
+
+
 def test_programs_of_a_problem_in_each_line(write):
     """LiveCodeBench's output as JSON lines is read as the array is; ``--field`` takes its rows as they stand."""
     rows = [{"question_id": name, "code_list": [f"print({name})", ""], "output_list": ["a", "b"]} for name in "xy"]

@@ -16,7 +16,7 @@ from passcurve.store.documents import BOM, EXPECTED, TOO_LONG, is_lm_eval, is_re
 from passcurve.store.foreign.by_task import read_by_task
 from passcurve.store.foreign.detect import Kind, detect
 from passcurve.store.foreign.document import read_array
-from passcurve.store.foreign.folder import find_parts, read_programs
+from passcurve.store.foreign.folder import find_parts, read_completions, read_programs
 from passcurve.store.foreign.lm_eval import read_lm_eval
 from passcurve.store.foreign.options import FindProblems, ReadOptions, Target, with_functions
 from passcurve.store.foreign.parquet import read_parquet
@@ -39,7 +39,8 @@ def convert(paths: Sequence[Path], options: ReadOptions, target: Target) -> Iter
     name = ", ".join(repr(str(path)) for path in paths)
     options = with_functions(options, target.problems)
     mapping = _RowMapping(options, target.problems, name)
-    lines = (line for path in expand(paths) for line in mapping.lines(_read(path, options, target)))
+    kinds: dict[str, Path] = {}
+    lines = (line for path in expand(paths) for line in mapping.lines(_read(path, options, target, kinds)))
     first = next(lines, None)
     if first is None:
         raise DataError(f"{name} has no row to judge: there is nothing in it; {EXPECTED}")
@@ -183,7 +184,7 @@ def expand(paths: Iterable[Path]) -> list[Path]:
     return [file for path in paths for file in ((find_parts(path) or [path]) if path.is_dir() else [path])]
 
 
-def _read(path: Path, options: ReadOptions, target: Target) -> Iterator[bytes | Sample]:
+def _read(path: Path, options: ReadOptions, target: Target, kinds: dict[str, Path]) -> Iterator[bytes | Sample]:
     problems = target.problems
     match detect(path):
         case Kind.EMPTY | Kind.ROWS:
@@ -206,7 +207,10 @@ def _read(path: Path, options: ReadOptions, target: Target) -> Iterator[bytes | 
             yield from read_parquet(path)
         case Kind.FOLDER:
             _refuse_field(path, options)
-            yield from read_programs(path, problems())
+            yield from read_programs(path, problems(), kinds)
+        case Kind.COMPLETIONS:
+            _refuse_field(path, options)
+            yield from read_completions(path, kinds)
 
 
 def _document(path: Path, options: ReadOptions, target: Target) -> Iterator[bytes | Sample]:

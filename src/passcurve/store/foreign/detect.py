@@ -14,6 +14,7 @@ import msgspec
 from passcurve.errors import DataError
 from passcurve.store.documents import BOM, EXPECTED, is_lm_eval, is_record_line, read_document, text_lines
 from passcurve.store.foreign.by_task import is_by_task
+from passcurve.store.foreign.folder import is_completions
 from passcurve.store.lines import open_unpacked
 from passcurve.types.files import PARQUET, describe_file
 
@@ -35,6 +36,7 @@ class Kind(enum.Enum):
     DOCUMENT = "one JSON array"
     RECORD = "a file of another harness with verdicts, or a log"
     RECORD_ROWS = "rows of another harness in JSON lines, with the programs of a problem each"
+    COMPLETIONS = "one JSON object with the completions of one problem"
     BY_TASK = "one JSON object with the texts of each task"
     PARQUET = "Parquet"
     FOLDER = "a folder"
@@ -146,6 +148,8 @@ def _kind_of_objects(path: Path) -> Kind:
         whole = row if isinstance(row, dict) else _whole_object(path)
         if _is_record(whole):
             return Kind.RECORD
+        if is_completions(whole):
+            return Kind.COMPLETIONS
         if is_by_task(whole):
             return Kind.BY_TASK
         _refuse_object(path, whole)

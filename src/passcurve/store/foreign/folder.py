@@ -13,6 +13,7 @@ from passcurve.errors import DataError
 from passcurve.store.documents import read_document
 from passcurve.store.parts import LOCK
 from passcurve.store.records.multipl_e import SUFFIXES as RESULT_SUFFIXES
+from passcurve.store.records.multipl_e import check_kind, task_of
 from passcurve.types import Problem
 
 _EXPECTED = (
@@ -75,16 +76,13 @@ def find_parts(folder: Path) -> list[Path]:
     return parts
 
 
-def read_programs(folder: Path, problems: Sequence[Problem] | None) -> Iterator[dict[str, Any]]:
-    """Yield a row for each program of a folder, in the order of their numbers."""
+def read_programs(folder: Path, problems: Sequence[Problem] | None, kinds: dict[str, Path]) -> Iterator[dict[str, Any]]:
+    """Yield a row for each program of a folder, in the order of their numbers.
+
+    ``kinds`` are the kinds of the completions before it, to which its own are added.
+    """
     for path in completion_files(folder):
-        document = _completions(path)
-        if document is None:
-            raise DataError(f"{str(path)!r} has no 'name' with its 'completions', as the files beside it")
-        yield from (
-            {"task_id": document["name"], "completion": completion, "file": path.name}
-            for completion in document["completions"]
-        )
+        yield from read_completions(path, kinds)
     ids = {problem.id.replace("/", "_"): problem.id for problem in problems or ()}
     for place in sorted(folder.iterdir(), key=lambda path: _in_order(path.name)):
         for path in _program_files(place):
@@ -97,6 +95,29 @@ def read_programs(folder: Path, problems: Sequence[Problem] | None) -> Iterator[
                 pass
             task = ids.get(place.name) or "/".join(place.name.rsplit("_", 1))
             yield {"task_id": task, "solution": text, "file": f"{place.name}/{path.name}"}
+
+
+def read_completions(path: Path, kinds: dict[str, Path]) -> Iterator[dict[str, Any]]:
+    """Yield a row for each completion of one problem, as MultiPL-E and CanItEdit keep them.
+
+    Raises DataError for another file, and for one of another kind than those before it.
+    """
+    document = _completions(path)
+    if document is None:
+        raise DataError(f"{str(path)!r} has no 'name' with its 'completions', as the files beside it")
+    check_kind(document, path, kinds)
+    for completion in document["completions"]:
+        text = completion.get("content") if isinstance(completion, dict) else completion
+        yield {"task_id": task_of(document), "completion": text, "file": path.name}
+
+
+def is_completions(document: object) -> bool:
+    """Tell whether a document holds the completions of one problem."""
+    return (
+        isinstance(document, dict)
+        and document.keys() >= {"name", "language", "prompt", "completions"}
+        and isinstance(document["completions"], list)
+    )
 
 
 def completion_files(folder: Path) -> list[Path]:
@@ -114,8 +135,7 @@ def _completions(path: Path) -> dict[str, Any] | None:
         document = msgspec.json.decode(read_document(path))
     except (OSError, EOFError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    is_one = isinstance(document, dict) and document.keys() >= {"name", "language", "prompt", "completions"}
-    return document if is_one and isinstance(document["completions"], list) else None
+    return document if is_completions(document) else None
 
 
 def _program_files(place: Path) -> list[Path]:

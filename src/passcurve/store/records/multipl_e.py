@@ -53,19 +53,46 @@ def read_folder(folder: Path) -> Record | None:
     """Return the record of a folder of results; None where it holds none.  Raises DataError for a damaged file."""
     files = result_files(folder)
     samples: list[ScoredSample] = []
+    kinds: dict[str, Path] = {}
     for path in files:
         try:
             document = json.loads(read_document(path))
             if not matches(document):
                 raise MalformedRecordError(f"expected an object with {', '.join(map(repr, _REQUIRED))}")
+            check_kind(document, path, kinds)
             samples += read(document).samples
         except (MalformedRecordError, ValueError, RecursionError) as error:
             raise DataError(f"{str(path)!r}: {error}") from None
     return Record(kind=KIND, samples=tuple(samples)) if files else None
 
 
+def task_of(document: dict[str, Any]) -> str:
+    """Return the task of a file with one problem: its name, or the id that CanItEdit's own evaluation keeps."""
+    if kind_of(document) and isinstance(document.get("id"), str | int):
+        return str(document["id"])
+    name: str = expect(document["name"], str, "`name`")
+    return name
+
+
+def kind_of(document: dict[str, Any]) -> str:
+    """Return the kind of instruction that CanItEdit gave for a file; empty for a file of MultiPL-E."""
+    return str(document.get("instr_kind") or "")
+
+
+def check_kind(document: dict[str, Any], path: Path, kinds: dict[str, Path]) -> None:
+    """Take the kind of a file, and raise DataError where files before it, which the table has, are of another."""
+    kinds.setdefault(kind_of(document), path)
+    if len(kinds) > 1:
+        one, other = (name or "none" for name in kinds)
+        first = next(iter(kinds.values()))
+        raise DataError(
+            f"{first.name!r} and {path.name!r} in {str(path.parent)!r} are for two kinds of instructions, {one} and "
+            f"{other}: name files of one kind, or copy those into a folder of their own"
+        )
+
+
 def _samples(document: dict[str, Any]) -> list[ScoredSample]:
-    task = expect(document["name"], str, "`name`")
+    task = task_of(document)
     tests = expect(document["tests"], str, f"`tests` of {task!r}")
     samples = []
     for index, result in enumerate(expect(document["results"], list, f"`results` of {task!r}")):

@@ -83,7 +83,8 @@ def _first_object(head: bytes, path: Path) -> Any:
 
 def _is_row(head: bytes, path: Path) -> bool:
     row = _first_object(head, path)
-    return isinstance(row, dict) and "task_id" in row
+    # MultiPL-E's file of one problem may have a field of that name.
+    return isinstance(row, dict) and "task_id" in row and not multipl_e.matches(row)
 
 
 def _parse(text: bytes) -> Any:
