@@ -145,6 +145,7 @@ def test_refusals(tmp_path: Path) -> None:
         {"eval": {"T/0": {"nfiles": 1}}},
         {"raw_generations": {"sample_0": ["x"]}, "raw_scored_generations": {"sample_0": [True, False]}},
         {"raw_generations": {"sample_0": ["x"]}, "raw_scored_generations": {}},
+        {"raw_generations": {"sample_0": 5}, "raw_scored_generations": {"sample_0": [True]}},
         [{"question_id": "q", "code_list": ["x"], "graded_list": [1]}],
         {"version": 1, "eval": {}, "samples": []},
         {"version": 2, "eval": {}, "samples": [{"id": "a", "scores": [1]}]},

@@ -367,7 +367,7 @@ def _read_scored(path: Path) -> RunCounts | None:
     if not record.has_verdicts:
         raise DataError(f"{str(path)!r} has samples without verdicts: judge them first")
     counter = _SampleCounter()
-    for sample in record.counted:
+    for sample in record.judged_samples:
         if sample.status:
             counter.statuses[_status(sample.status, passed=sample.passed)] += 1
             program = (sample.text or "").encode("utf-8", "surrogatepass")
@@ -385,9 +385,9 @@ def _withhold(record: Record) -> str:
     """Return why no score of a record may be reported."""
     if record.withheld:
         return record.withheld
-    if owed := sum(not sample.status for sample in record.counted):
-        return f"{owed} of {len(record.counted)} samples have no verdict"
+    if owed := sum(not sample.status for sample in record.judged_samples):
+        return f"{owed} of {len(record.judged_samples)} samples have no verdict"
     if empty := len(record.empty_tasks):
-        tasks = empty + len({sample.task_id for sample in record.counted})
+        tasks = empty + len({sample.task_id for sample in record.judged_samples})
         return f"{empty} of {tasks} problems {'has' if empty == 1 else 'have'} no sample"
     return ""

@@ -127,7 +127,8 @@ def _check_order(path: Path, lists: list[list[object]], problems: Sequence[Probl
         raise DataError(
             f"{str(path)!r}: the programs for {len(strangers)} of {len(testable)} problems lack the function to test "
             f"(first {strangers[0].entry_point!r} of {strangers[0].id}), {order} belong to other problems; check "
-            "--benchmark, or write rows with `task_id` and `solution` (after --limit_start they are shifted)"
+            "--benchmark, or choose the problems that have lists with --problems (after --limit_start), or write rows "
+            "with `task_id` and `solution`"
         )
     unsure = len(pairs) - len(testable)
     hint = f", and {unsure} of {len(pairs)} problems have no function name by which to check that" * (unsure > 0)

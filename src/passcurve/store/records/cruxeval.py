@@ -32,7 +32,12 @@ def read(document: dict[str, Any]) -> Record:
     if texts.keys() != scores.keys():
         task = next(iter(texts.keys() ^ scores.keys()))
         raise MalformedRecordError(f"{task!r} is in one of `raw_generations` and `raw_scored_generations` alone")
-    short = [task for task in texts if len(expect(scores[task], list, f"the scores of {task!r}")) < len(texts[task])]
+    short = [
+        task
+        for task in texts
+        if len(expect(scores[task], list, f"the scores of {task!r}"))
+        < len(expect(texts[task], list, f"the generations of {task!r}"))
+    ]
     samples = tuple(_samples(texts, {task: scores[task] for task in texts if task not in short}))
     if not short:
         return Record(kind="cruxeval-scored", samples=samples, head=head)

@@ -82,8 +82,8 @@ def _record(header: dict[str, Any], entries: Iterable[Any]) -> Record:
 
 def _incomplete(header: dict[str, Any], count: int) -> str:
     """Return in what a log with so many samples is not that of a whole evaluation; empty where it is."""
-    expected = _expected_samples(header)
-    number = f"{count} of {expected} samples" if expected is not None and count < expected else ""
+    total = _total_samples(header)
+    number = f"{count} of {total} samples" if total is not None and count < total else ""
     status = header.get("status", "success")
     if status != "success":
         has = f"the log has {number}, and its" if number else "the log's"
@@ -91,7 +91,7 @@ def _incomplete(header: dict[str, Any], count: int) -> str:
     return f"the log has {number}: write it again with all of them" if number else ""
 
 
-def _expected_samples(header: dict[str, Any]) -> int | None:
+def _total_samples(header: dict[str, Any]) -> int | None:
     """Return the number of samples that an evaluation has, epochs included; None where the log does not say."""
     results = header.get("results")
     total = results.get("total_samples") if isinstance(results, dict) else None

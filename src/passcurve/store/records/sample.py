@@ -78,10 +78,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def has_verdicts(self) -> bool:
         """True where any sample has a verdict."""
-        return any(sample.status for sample in self.counted)
+        return any(sample.status for sample in self.judged_samples)
 
     @property
-    def counted(self) -> Sequence[ScoredSample]:
+    def judged_samples(self) -> Sequence[ScoredSample]:
         """The samples whose verdicts count."""
         return self.verdicts or self.samples
 
