@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import resource
+from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
 
@@ -29,6 +30,35 @@ def verdict(index: int = 0, status: str = "passed", **fields) -> Verdict:
     return Verdict(key=key, status=status, mode="referee", own_s=0.5, **fields)
 
 
+class ByRow:
+    """Verdicts that a function returns, of which no line is stored."""
+
+    def __init__(self, verdict_at: Callable[[int], Verdict | None], digest: str | None = None) -> None:
+        self.verdict_at = verdict_at
+        self._digest = digest
+
+    def bytes_at(self, row: int) -> None:
+        """Return None."""
+
+    def digest_at(self, row: int) -> str | None:
+        """Return the digest that the bytes of every row should have."""
+        return self._digest
+
+
+class Recorded:
+    """The verdicts of a store, and the rows whose verdicts were decoded."""
+
+    def __init__(self, store: JudgingSession) -> None:
+        self._store = store
+        self.bytes_at, self.digest_at = store.bytes_at, store.digest_at
+        self.decoded: list[int] = []
+
+    def verdict_at(self, row: int) -> Verdict | None:
+        """Return the verdict of a row."""
+        self.decoded.append(row)
+        return self._store.verdict_at(row)
+
+
 class Desk:
     """A folder with a samples file, its verdicts and its results."""
 
@@ -42,12 +72,24 @@ class Desk:
         lines = [text if isinstance(text, bytes) else json.dumps(text).encode() for text in texts]
         self.samples.write_bytes(b"\n".join(lines) + b"\n")
         by_row = [verdict(row) for row in range(len(texts))] if verdicts is None else verdicts
-        count = write_results(self.samples, KNOWN, self.results, by_row.__getitem__, "full")
+        count = self.write_results(by_row.__getitem__)
         packed = self.results.suffix == ".gz"
         text = gzip.decompress(self.results.read_bytes()) if packed else self.results.read_bytes()
         rows = [json.loads(line) for line in text.splitlines()]
         assert count == len(rows)
         return rows
+
+    def write_results(
+        self,
+        verdict_at: Callable[[int], Verdict | None],
+        place: Path | None = None,
+        digest: str | None = None,
+        planned: int | None = None,
+    ) -> int:
+        """Write the results of the samples as they are now and return the number of rows."""
+        rows = scan_rows(self.samples, KNOWN)
+        verdicts = ByRow(verdict_at, digest)
+        return write_results(self.samples, rows, place or self.results, verdicts, "full", planned=planned)
 
     def files(self) -> list[str]:
         """Return the names of the files in the folder."""
@@ -121,7 +163,7 @@ def test_order_and_bad_lines(desk):
 def test_values_stay_as_they_are_written(desk, text):
     """Numbers, escapes and spaces of a row are copied unchanged."""
     desk.samples.write_bytes(text)
-    write_results(desk.samples, KNOWN, desk.results, lambda row: verdict(), "full")
+    desk.write_results(lambda row: verdict())
     kept = text.strip().removeprefix(b"\xef\xbb\xbf").strip()[:-1].rstrip()
     assert desk.results.read_bytes().startswith(kept + b', "result": "passed"')
     assert desk.results.read_bytes().endswith(b'"isolation": "full"}\n')
@@ -133,7 +175,7 @@ def test_fields_of_the_same_name(desk):
     text = b'{ "task_id" : "T/0", "status": {"a": "}"} ,"completion":"x", "mode": 1, "message": "mine", "n": '
     text += numbers + b"}"
     desk.samples.write_bytes(text)
-    write_results(desk.samples, KNOWN, desk.results, lambda row: verdict(), "full")
+    desk.write_results(lambda row: verdict())
     written = desk.results.read_bytes()
     assert written.startswith(b'{"task_id": "T/0", "completion": "x", "message": "mine", "n": %s, "result":' % numbers)
     assert (1, 1) == (written.count(b'"status"'), written.count(b'"mode"'))
@@ -184,10 +226,9 @@ def test_a_text_that_has_changed(desk):
     """The verdict of another text is not written beside it."""
     desk.write({"task_id": "T/0", "completion": "a"})
     judged = blake2b(desk.samples.read_bytes().strip(), digest_size=8).hexdigest()
-    arguments = (desk.samples, KNOWN, desk.results, [verdict()].__getitem__, "full")
-    assert 1 == write_results(*arguments, digest_of=lambda _: judged)
+    assert 1 == desk.write_results(verdict, digest=judged)
     with pytest.raises(DataError, match="has changed since it was judged"):
-        write_results(*arguments, digest_of=lambda _: "0" * 16)
+        desk.write_results(verdict, digest="0" * 16)
 
 
 def test_rows_that_are_gone(desk):
@@ -195,14 +236,14 @@ def test_rows_that_are_gone(desk):
     desk.results.write_text("old")
     desk.samples.write_bytes(b'{"task_id": "T/0"}\n')
     with pytest.raises(DataError, match=r"samples\.jsonl' changed .*: 2 rows have verdicts and 1 .* there"):
-        write_results(desk.samples, KNOWN, desk.results, lambda row: verdict(row), "full", planned=2)
+        desk.write_results(verdict, planned=2)
     assert (["samples.jsonl", "samples_results.jsonl"], "old") == (desk.files(), desk.results.read_text())
 
 
 def test_samples_that_cannot_be_read(desk):
     """An error while reading the samples is passed on, and no file is left behind."""
     with pytest.raises(DataError, match="no file"):
-        write_results(desk.samples, KNOWN, desk.results, lambda row: None, "full")
+        desk.write_results(lambda row: None)
     assert [] == desk.files()
 
 
@@ -217,7 +258,7 @@ def test_full_disk(desk, name):
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
     try:
         with pytest.raises(StoreError, match=r"File too large.*--results FILE"):
-            write_results(desk.samples, KNOWN, desk.results, lambda row: verdict(), "full")
+            desk.write_results(lambda row: verdict())
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert (sorted([name, "samples.jsonl"]), b"old") == (desk.files(), desk.results.read_bytes())
@@ -234,7 +275,7 @@ def test_places_that_are_no_files(desk):
     """Results never replace a device or a folder."""
     for place in (Path(os.devnull), desk.folder):
         with pytest.raises(UsageError, match=f"'{place}'.*plain file"):
-            write_results(desk.samples, KNOWN, place, lambda row: None, "full")
+            desk.write_results(lambda row: None, place)
 
 
 def test_samples_are_never_replaced(desk):
@@ -244,7 +285,7 @@ def test_samples_are_never_replaced(desk):
     alias.symlink_to(desk.samples)
     for place in (desk.samples, alias):
         with pytest.raises(UsageError, match="samples file"):
-            write_results(desk.samples, KNOWN, place, lambda row: None, "full")
+            desk.write_results(lambda row: None, place)
 
 
 def test_symbolic_link(desk):
@@ -293,18 +334,13 @@ class TestStored:
         with judging:
             rows = list(scan_rows(samples, KNOWN, judging.task_of))
             assert all(row.content is ALREADY_JUDGED for row in rows)
-            write_results(samples, KNOWN, tmp_path / "a", judging.verdict_at, "full")
-            read: list[int] = []
-
-            def verdict_at(row: int) -> Verdict | None:
-                read.append(row)
-                return judging.verdict_at(row)
-
-            write_results(samples, KNOWN, tmp_path / "b", verdict_at, "full", rows=rows, line_of=judging.bytes_at)
+            write_results(samples, scan_rows(samples, KNOWN), tmp_path / "a", ByRow(judging.verdict_at), "full")
+            stored = Recorded(judging)
+            write_results(samples, rows, tmp_path / "b", stored, "full")
         assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
         assert len(self.TEXTS) == len((tmp_path / "b").read_bytes().splitlines())
         # Of verdicts that differ in what was measured only, one is decoded; of the first row nothing was measured.
-        assert [0, 1] == read
+        assert [0, 1] == stored.decoded
 
     def test_what_has_changed_is_read(self, tmp_path: Path, header: Header):
         """Changed and unjudged rows are read, and the rows after them are recognised."""

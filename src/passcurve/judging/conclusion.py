@@ -207,15 +207,12 @@ def _write(run: FinishedRun, probe: Probe, diagnosis: Diagnosis, begun: FileStat
         try:
             write_results(
                 request.samples,
-                _task_ids(request),
+                source.raw_rows(store.task_of),
                 request.results,
-                store.verdict_at,
+                store,
                 probe.jail.isolation,
                 only=run.problems.keys(),
-                rows=source.raw_rows(store.task_of),
                 planned=run.collector.tally.planned,
-                line_of=store.bytes_at,
-                digest_of=store.digest_at,
                 diagnosis=_with_missing(run, diagnosis),
             )
         except ChangedRowError as error:

@@ -8,19 +8,19 @@ import re
 import stat
 import tempfile
 import zlib
-from collections.abc import Callable, Collection, Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from json.encoder import encode_basestring_ascii as _quoted
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, Protocol, cast
 
 import msgspec
 
 from passcurve.diagnosis import Diagnosis
 from passcurve.errors import DataError, StoreError, UsageError
 from passcurve.store.parts import fsync_folder
-from passcurve.store.samples import ALREADY_JUDGED, DIGEST_BYTES, MalformedLine, RawRow, scan_rows
+from passcurve.store.samples import ALREADY_JUDGED, DIGEST_BYTES, MalformedLine, RawRow
 from passcurve.types import Isolation, Verdict
 from passcurve.types.decoding import decodable
 
@@ -68,24 +68,36 @@ def check_writable(folder: Path) -> None:
         ) from None
 
 
+class Verdicts(Protocol):
+    """Verdicts by the number of their row; None for one that is owed."""
+
+    def verdict_at(self, row: int) -> Verdict | None:
+        """Return the verdict."""
+        ...
+
+    def bytes_at(self, row: int) -> bytes | None:
+        """Return the stored line, or None where there is none: equal verdicts are encoded once with it."""
+        ...
+
+    def digest_at(self, row: int) -> str | None:
+        """Return the digest of the bytes that were judged; with None they are not compared."""
+        ...
+
+
 def write_results(
     samples: Path,
-    task_ids: Collection[str],
+    rows: Iterable[RawRow | MalformedLine],
     destination: Path,
-    verdict_of: Callable[[int], Verdict | None],
+    verdicts: Verdicts,
     isolation: Isolation,
+    *,
     only: Container[str] | None = None,
-    rows: Iterable[RawRow | MalformedLine] | None = None,
-    line_of: Callable[[int], bytes | None] | None = None,
     diagnosis: Diagnosis | None = None,
     planned: int | None = None,
-    digest_of: Callable[[int], str | None] | None = None,
 ) -> int:
-    """Write the rows of ``samples`` with their verdicts, in their order, and return the number of rows.
+    """Write the ``rows`` of ``samples`` with their verdicts, in their order, and return the number of rows.
 
-    ``rows`` are the rows, where ``samples`` is no file in the usual form.  ``line_of`` returns the stored line of a row
-    that is ``ALREADY_JUDGED``, so that equal verdicts are encoded once; ``digest_of`` the digest of the bytes that were
-    judged as a row, for the others.  ``only`` names the tasks to write.
+    ``only`` names the tasks to write.
     Rows that no score counts say so, by ``diagnosis``, and the first row has its findings.
     A row keeps its fields as they were written, except that fields of our names are replaced.  Malformed lines are
     left out.  A name that ends with .gz is written compressed.
@@ -95,22 +107,17 @@ def write_results(
     """
     _check_destination(samples, destination)
     written = 0
-    members = _Members(isolation)
+    members = _Members(verdicts, samples, isolation)
     uncounted = _uncounted(diagnosis)
     of_all = _members_of_all(diagnosis) if diagnosis is not None else ""
     of_first = _members_of_first(diagnosis) if diagnosis is not None else ""
     try:
         with _whole_file(destination) as file:
-            for row in scan_rows(samples, task_ids) if rows is None else rows:
+            for row in rows:
                 if not isinstance(row, RawRow) or (only is not None and row.key.problem_id not in only):
                     continue
-                line = line_of(row.row) if line_of is not None and row.content is ALREADY_JUDGED else None
-                text = members.find(line, row.row) if line is not None else None
-                if text is None:
-                    if digest_of is not None and row.content is not ALREADY_JUDGED:
-                        _require_judged(row, samples, digest_of(row.row))
-                    text = members.add(_get_verdict(row, samples, verdict_of), line)
-                file.write(_add_members(row.raw, text + uncounted.get(row.key.problem_id, "") + of_all + of_first))
+                own = members.of(row) + uncounted.get(row.key.problem_id, "")
+                file.write(_add_members(row.raw, own + of_all + of_first))
                 of_first = ""
                 written += 1
             if planned is not None and written != planned:
@@ -197,46 +204,49 @@ def _whole_file(destination: Path) -> Iterator[BinaryIO]:
         draft.unlink(missing_ok=True)
 
 
-def _require_judged(row: RawRow, samples: Path, digest: str | None) -> None:
-    """Raise ChangedRowError where a row is not the one that was judged in its place."""
-    if digest is not None and digest != blake2b(row.raw, digest_size=DIGEST_BYTES).hexdigest():
-        raise ChangedRowError(
-            f"row {row.row} of {str(samples)!r} (line {row.line}) has changed since it was judged; judge the file again"
-        )
-
-
-def _get_verdict(row: RawRow, samples: Path, verdict_of: Callable[[int], Verdict | None]) -> Verdict:
-    verdict = verdict_of(row.row)
-    if verdict is not None and verdict.key == row.key:
-        return verdict
-    where = f"row {row.row} of {str(samples)!r} (line {row.line})"
-    if verdict is None:
-        raise StoreError(f"{where} has no verdict yet; results need all verdicts")
-    judged = f"sample {verdict.key.sample_index} of {verdict.key.problem_id!r}"
-    raise DataError(f"{where} has changed since it was judged as {judged}; judge the file again")
-
-
 class _Members:
     """Verdicts as the members of a JSON object, each kept for those that differ in what was measured only."""
 
-    def __init__(self, isolation: Isolation) -> None:
-        self._isolation: Isolation = isolation
+    def __init__(self, verdicts: Verdicts, samples: Path, isolation: Isolation) -> None:
+        self._verdicts, self._samples, self._isolation = verdicts, samples, isolation
         self._texts: dict[tuple[bytes, bytes], tuple[str, str]] = {}
         """The members before and behind the number of seconds, by the parts of a stored line."""
 
-    def find(self, line: bytes, row: int) -> str | None:
-        """Return the members for the stored line of a row; None where they are not known, or it is another row's."""
-        parts = _split_line(line)
-        texts = self._texts.get(parts[1]) if parts is not None and parts[0] == row else None
-        return f"{texts[0]}{parts[2]!r}{texts[1]}" if parts is not None and texts is not None else None
-
-    def add(self, verdict: Verdict, line: bytes | None) -> str:
-        """Return the members for a verdict, and keep them by its stored line, if there is one."""
-        before, after = _members_of(verdict, self._isolation)
+    def of(self, row: RawRow) -> str:
+        """Return the members for a row.  Raises what ``write_results`` raises of verdicts."""
+        if row.content is not ALREADY_JUDGED:
+            self._require_judged(row)
+            before, own_s, after = self._decoded(row)
+            return f"{before}{own_s!r}{after}"
+        line = self._verdicts.bytes_at(row.row)
         parts = _split_line(line) if line is not None else None
+        texts = self._texts.get(parts[1]) if parts is not None and parts[0] == row.row else None
+        if parts is not None and texts is not None:
+            return f"{texts[0]}{parts[2]!r}{texts[1]}"
+        before, own_s, after = self._decoded(row)
         if parts is not None and len(self._texts) < _CACHED_TEXTS:
             self._texts[parts[1]] = before, after
-        return f"{before}{verdict.own_s!r}{after}"
+        return f"{before}{own_s!r}{after}"
+
+    def _require_judged(self, row: RawRow) -> None:
+        """Raise ChangedRowError where a row is not the one that was judged in its place."""
+        digest = self._verdicts.digest_at(row.row)
+        if digest is not None and digest != blake2b(row.raw, digest_size=DIGEST_BYTES).hexdigest():
+            raise ChangedRowError(f"{self._place(row)} has changed since it was judged; judge the file again")
+
+    def _decoded(self, row: RawRow) -> tuple[str, float, str]:
+        """Return the members before the number of seconds, that number, and the members behind it."""
+        verdict = self._verdicts.verdict_at(row.row)
+        if verdict is None:
+            raise StoreError(f"{self._place(row)} has no verdict yet; results need all verdicts")
+        if verdict.key != row.key:
+            judged = f"sample {verdict.key.sample_index} of {verdict.key.problem_id!r}"
+            raise DataError(f"{self._place(row)} has changed since it was judged as {judged}; judge the file again")
+        before, after = _members_of(verdict, self._isolation)
+        return before, verdict.own_s, after
+
+    def _place(self, row: RawRow) -> str:
+        return f"row {row.row} of {str(self._samples)!r} (line {row.line})"
 
 
 def _split_line(line: bytes) -> tuple[int, tuple[bytes, bytes], float] | None:
