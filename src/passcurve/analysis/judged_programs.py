@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO
 
 import msgspec
 
@@ -22,6 +21,7 @@ from passcurve.store.completions import stored_completions
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import MalformedLine, read_rows
 from passcurve.store.verdicts import StoredVerdicts
+from passcurve.store.whole_files import whole_file
 from passcurve.types import Completion, Problem
 
 _PROGRAMS = "programs"
@@ -120,7 +120,7 @@ def write_programs(problems: Sequence[Problem], variants: Sequence[Variant], rul
     try:
         request.run.mkdir(exist_ok=True)
         with contextlib.ExitStack() as files:
-            opened = [(group, files.enter_context(_replacing(group.programs))) for group in rules]
+            opened = [(group, files.enter_context(whole_file(group.programs))) for group in rules]
             targets = [
                 next((policy, *pair) for pair in opened if profile in pair[0].profiles)
                 for policy, profile in ((variant.policy, variant.profile) for variant in variants)
@@ -143,25 +143,10 @@ def write_programs(problems: Sequence[Problem], variants: Sequence[Variant], rul
     return table
 
 
-def _write_once(group: RulesRun, file: TextIO, problem: Problem, text: str) -> int:
+def _write_once(group: RulesRun, file: BinaryIO, problem: Problem, text: str) -> int:
     """Return the row of a program, which is written unless it is there."""
     digest = hashlib.blake2b(f"{problem.id}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
     if digest not in group.rows:
         group.rows[digest] = len(group.rows)
-        file.write(json.dumps({"task_id": problem.id, "solution": text}) + "\n")
+        file.write(json.dumps({"task_id": problem.id, "solution": text}).encode("ascii") + b"\n")
     return group.rows[digest]
-
-
-@contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[TextIO]:
-    """Open a file under a temporary name, and rename it when all is written."""
-    draft = path.with_name(f".{path.name}.tmp")
-    try:
-        with draft.open("w", encoding="ascii") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    finally:
-        with contextlib.suppress(OSError):
-            draft.unlink()

@@ -21,8 +21,8 @@ from passcurve.lab.ranking import rank_samples
 from passcurve.lab.similarity import LoadedMetrics, Metric, strip_prompt
 from passcurve.report.records import Inversion, Match, MatchedRun, MatchValues, RunFinding
 from passcurve.stats.estimate import estimate
-from passcurve.store.parts import write_atomically
 from passcurve.store.run_counts import check_samples, read_counts
+from passcurve.store.whole_files import write_whole
 from passcurve.types import Counts, Problem
 
 FloatArray = NDArray[np.float64]
@@ -190,7 +190,7 @@ def _write_values(
             )
         )
     try:
-        write_atomically(path, b"\n".join(lines) + b"\n")
+        write_whole(path, b"\n".join(lines) + b"\n")
     except OSError as error:
         raise place_error(f"cannot write {str(path)!r}: {error.strerror or error}", error) from error
 

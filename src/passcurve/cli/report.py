@@ -85,14 +85,14 @@ def _check_output(output: Path | None) -> None:
 
 
 def _write(output: Path, page: str) -> None:
-    from passcurve.store.parts import write_atomically
+    from passcurve.store.whole_files import write_whole
 
     try:
         if output.exists() and not output.is_file():
             # A pipe or a device: in its place there shall be no file.
             output.write_bytes(page.encode())
         else:
-            write_atomically(output.resolve(), page.encode())
+            write_whole(output.resolve(), page.encode())
     except OSError as error:
         raise place_error(f"--output {str(output)!r} cannot be written: {error.strerror or error}", error) from error
     warn(f"written {str(output)!r}: {len(page.encode()) / 1e6:.2f} MB")

@@ -123,9 +123,9 @@ def _name_of(header: Header) -> str:
 
 def leave_record(folder: Path, name: str, record: dict[str, Any]) -> None:
     """Leave what was found in its folder, where ``report`` looks for it."""
-    from passcurve.store.parts import write_atomically
+    from passcurve.store.whole_files import write_whole
 
     try:
-        write_atomically(folder / f"{name}.json", msgspec.json.encode(record))
+        write_whole(folder / f"{name}.json", msgspec.json.encode(record))
     except (OSError, UnicodeEncodeError) as error:
         warn(f"{str(folder)!r} has no {name}.json for a report: {error}")

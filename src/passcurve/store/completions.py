@@ -22,8 +22,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from passcurve.errors import StoreError, UsageError, place_error
-from passcurve.store.parts import PartWriter, write_atomically
+from passcurve.store.parts import PartWriter
 from passcurve.store.samples import RawRow, RowContent
+from passcurve.store.whole_files import write_whole
 from passcurve.types import Completion, Generation, Reply, SampleKey
 from passcurve.types.decoding import decodable
 
@@ -181,9 +182,7 @@ class Completions:
         dated = msgspec.structs.replace(config, started_at=_now())
         session = 1 + max((_session(path) for path in (*configs, *self._parts)), default=0)
         try:
-            write_atomically(
-                folder / f"config-{session:03d}.json", msgspec.json.format(msgspec.json.encode(dated)) + b"\n"
-            )
+            write_whole(folder / f"config-{session:03d}.json", msgspec.json.format(msgspec.json.encode(dated)) + b"\n")
         except OSError as error:
             raise place_error(f"cannot write into {str(folder)!r}: {error.strerror or error}", error) from error
         self._writer = PartWriter(folder / f"completions-{session:03d}.jsonl", b"")

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from passcurve.errors import StoreError
+from passcurve.store.whole_files import fsync_folder
 from passcurve.types.forks import close_in_children, no_forks
 
 LOCK = "passcurve.lock"
@@ -147,26 +148,3 @@ class PartWriter:
             f"cannot write to {str(self.path)!r}: {error.strerror or error}; "
             "the verdicts stored so far are kept; run the same command again once this is fixed"
         )
-
-
-def write_atomically(path: Path, text: bytes) -> None:
-    """Write a file that appears whole or not at all; raise OSError when it cannot be written."""
-    draft = path.with_name(f".{path.name}.tmp")
-    try:
-        with draft.open("wb") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-        fsync_folder(path.parent)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def fsync_folder(folder: Path) -> None:
-    """Flush the names in a folder to the disk; raise OSError when that fails."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import stat
 import tempfile
@@ -19,8 +18,8 @@ import msgspec
 
 from passcurve.diagnosis import Diagnosis
 from passcurve.errors import DataError, StoreError, UsageError
-from passcurve.store.parts import fsync_folder
 from passcurve.store.samples import ALREADY_JUDGED, DIGEST_BYTES, MalformedLine, RawRow
+from passcurve.store.whole_files import whole_file
 from passcurve.types import Isolation, Verdict
 from passcurve.types.decoding import decodable
 
@@ -112,7 +111,7 @@ def write_results(
     of_all = _members_of_all(diagnosis) if diagnosis is not None else ""
     of_first = _members_of_first(diagnosis) if diagnosis is not None else ""
     try:
-        with _whole_file(destination) as file:
+        with _opened(destination) as file:
             for row in rows:
                 if not isinstance(row, RawRow) or (only is not None and row.key.problem_id not in only):
                     continue
@@ -185,23 +184,15 @@ class _Gzip:
 
 
 @contextmanager
-def _whole_file(destination: Path) -> Iterator[BinaryIO]:
-    target = destination.resolve()
-    draft = target.with_name(f".passcurve-{os.getpid()}.tmp")
-    try:
-        with draft.open("wb") as file:
-            if destination.suffix == ".gz":
-                packed = _Gzip(file)
-                yield cast("BinaryIO", packed)
-                packed.finish()
-            else:
-                yield file
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(target)
-        fsync_folder(target.parent)
-    finally:
-        draft.unlink(missing_ok=True)
+def _opened(destination: Path) -> Iterator[BinaryIO]:
+    """Open the results: through a link its target, and packed by the name."""
+    with whole_file(destination.resolve()) as file:
+        if destination.suffix == ".gz":
+            packed = _Gzip(file)
+            yield cast("BinaryIO", packed)
+            packed.finish()
+        else:
+            yield file
 
 
 class _Members:

@@ -22,11 +22,12 @@ from passcurve.diagnosis import Diagnosis
 from passcurve.errors import DataError, PlaceError, StoreError, UsageError, place_error
 from passcurve.store import codec
 from passcurve.store.codec import Footer, IndexedLine, PartHeader, VerdictLine
-from passcurve.store.parts import LOCK, PartWriter, RunLock, footer_path, parse_name, part_path, write_atomically
+from passcurve.store.parts import LOCK, PartWriter, RunLock, footer_path, parse_name, part_path
 from passcurve.store.programs import ProgramTable
 from passcurve.store.samples_file import SamplesFile, has_changed
 from passcurve.store.settings_digest import SettingChange, changed_settings, settings_digest
 from passcurve.store.verdicts import Attempt, StoredVerdicts, has_lines
+from passcurve.store.whole_files import write_whole
 from passcurve.types import Completion, Header, Verdict
 
 _CACHED_LINES = 1000
@@ -348,7 +349,7 @@ class JudgingSession(StoredVerdicts):
         )
         path = footer_path(self._rundir.path, self.attempt.number)
         try:
-            write_atomically(path, codec.encode(footer))
+            write_whole(path, codec.encode(footer))
         except OSError as error:
             raise StoreError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
         self._rundir.remove_all_but(self.attempt.number)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import os
-import secrets
 import warnings
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -15,6 +15,7 @@ from passcurve.compat.human_eval.data import HUMAN_EVAL, Row, load_benchmark, re
 from passcurve.compat.human_eval.execution import check_correctness
 from passcurve.compat.human_eval.judging import SAMPLES, judge, temporary_folder
 from passcurve.errors import DataError, UsageError, nearest
+from passcurve.store.whole_files import whole_file
 from passcurve.types import DEFAULT_TIMEOUT_S, Benchmark
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def evaluate(
         if not attempted:
             raise DataError(f"{sample_file!r} has no row to judge")
         judged = judge(benchmark, folder, timeout, n_workers, ks, watch)
-        _write_atomically(destination, _join(sample_file, judged.rows))
+        _write_whole(destination, _join(sample_file, judged.rows))
     return judged.result
 
 
@@ -180,12 +181,9 @@ def _join(sample_file: str, verdicts: Iterable[Row]) -> Iterator[Row]:
         raise DataError(f"{sample_file!r} was changed while it was judged: run it again") from None
 
 
-def _write_atomically(destination: Path, rows: Iterable[Row]) -> None:
-    draft = destination.with_name(f"{destination.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+def _write_whole(destination: Path, rows: Iterable[Row]) -> None:
     try:
-        write_jsonl(str(draft), rows)
-        draft.replace(destination)
+        with whole_file(destination) as file:
+            file.writelines(json.dumps(row).encode("ascii") + b"\n" for row in rows)
     except OSError as error:
         raise UsageError(f"cannot write {str(destination)!r}: {error.strerror or error}") from error
-    finally:
-        draft.unlink(missing_ok=True)

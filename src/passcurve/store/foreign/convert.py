@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -23,6 +21,7 @@ from passcurve.store.foreign.parquet import read_parquet
 from passcurve.store.foreign.values import flatten, parse_object
 from passcurve.store.lines import PENDING, Pending, follow_lines
 from passcurve.store.replies import find_reply, reply_remedy
+from passcurve.store.whole_files import whole_file
 
 Sample = dict[str, Any]
 """A row; where a format yields it and not bytes, it is in the usual form already."""
@@ -76,18 +75,13 @@ def _is_pending(line: bytes | Pending | None) -> bool:
 
 def write_lines(path: Path, lines: Iterable[bytes]) -> None:
     """Write lines to a file that appears whole or not at all; raises UsageError when it cannot be written."""
-    draft = path.with_name(f".{path.name}-{os.getpid()}.tmp")
     try:
-        with draft.open("wb") as file:
+        with whole_file(path) as file:
             file.writelines(lines)
-        draft.replace(path)
     except OSError as error:
         raise UsageError(
             f"cannot write the samples to {str(path)!r}: {error.strerror or error}; choose another place with --run DIR"
         ) from None
-    finally:
-        with contextlib.suppress(OSError):
-            draft.unlink(missing_ok=True)
 
 
 class _RowMapping:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping
@@ -16,6 +15,7 @@ import msgspec
 from passcurve.errors import DataError, UsageError, place_error
 from passcurve.store.records import cruxeval, evalplus, inspect_scores, lists, multipl_e, rows
 from passcurve.store.records.sample import Record, ScoredSample, require_texts
+from passcurve.store.whole_files import write_whole
 
 _FOLDER = re.compile(r"[^./\0][^/\0]*_[^_/\0]+")
 
@@ -299,12 +299,7 @@ def _encode(value: Any) -> bytes:
 
 def _write_file(path: Path, lines: Iterable[bytes]) -> None:
     content = b"".join(lines)
-    draft = path.with_name(f".{path.name}-{os.getpid()}.tmp")
-    try:
-        draft.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    write_whole(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
 
 
 def _write_folder(path: Path, files: Mapping[str, str]) -> None:
