@@ -541,7 +541,7 @@ def test_children_that_are_killed_at_once(jail: Jailed):
                 zygote.send({"do": "end"})
                 while len(ended) < tag:
                     frames = zygote.frames.feed(zygote.connection.recv(1 << 16))
-                    ended += [exit_status.unpack(frame)["tag"] for frame in frames]
+                    ended += [exit_status.unpack(frame).tag for frame in frames]
     finally:
         zygote.close()
     assert tags == ended

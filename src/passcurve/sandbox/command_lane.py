@@ -16,6 +16,7 @@ from passcurve.sandbox.pool_cache import PoolCache
 from passcurve.sandbox.running_job import OneShotJob
 from passcurve.sandbox.startup import Sandbox
 from passcurve.sandbox.work_queue import WorkQueue
+from passcurve.sandbox.zygote.exit_status import ProcessExit
 from passcurve.sandbox.zygote_client import Side, ZygoteClient, ZygoteLostError, translate_os_errors
 
 
@@ -87,10 +88,10 @@ class CommandLane:
 
     def _receive(self, _: int) -> None:
         for record in self["jail"].read():
-            if not isinstance(record, dict):
-                raise ZygoteLostError("the jail's zygote reports on a process that nobody has it keep")
-            if "exit" in record:
+            if isinstance(record, ProcessExit):
                 self.runner.take_exit("jail", record)
+            elif not isinstance(record, dict):
+                raise ZygoteLostError("the jail's zygote reports on a process that nobody has it keep")
             elif "clock" in record:
                 self.runner.take_clock("jail", record)
             else:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Sequence
+
+from passcurve.sandbox.zygote.exit_status import ProcessExit
 
 FIRST_CHECK_S = 0.05
 """A job that runs longer is timed by its own clock from here on; most end before."""
@@ -18,9 +20,9 @@ class ClockQuery:
     """A request to both zygotes for the clocks of their children, and the answers so far."""
 
     def __init__(self, *, has_referee: bool) -> None:
-        self.jail: tuple[list[int] | None, int, int] | None = None
+        self.jail: tuple[Sequence[int] | None, int, int] | None = None
         """The sample's clock, the time at which it was read, and the time at which the sample started."""
-        self.referee: list[int] | None = None
+        self.referee: Sequence[int] | None = None
         self.missing = 2 if has_referee else 1
         self.awaits_referee = has_referee
         self.was_suspended = False
@@ -76,7 +78,7 @@ class JobClock:
         self.stopped = self.stopped or time.monotonic()
 
     def read(
-        self, query: ClockQuery, sample_exit: dict[str, Any] | None, tests_exit: dict[str, Any] | None, *, by_wall: bool
+        self, query: ClockQuery, sample_exit: ProcessExit | None, tests_exit: ProcessExit | None, *, by_wall: bool
     ) -> float:
         """Work out the sample's own time from the answers to a query; return the wall time that it took.
 
@@ -85,14 +87,14 @@ class JobClock:
         """
         tests = query.referee
         if tests is None and tests_exit is not None:
-            tests = tests_exit["clock"]
+            tests = tests_exit.clock
         ready_s = 0.0
         if tests is not None:
             ready_s = tests[1] * SECOND_NS
             self.tests_s = tests[0] * SECOND_NS
         clock, at_ns, since_ns = query.jail or (None, time.monotonic_ns(), self.started_ns)
         if clock is None and sample_exit is not None:
-            clock, at_ns, since_ns = sample_exit["clock"], sample_exit["at"], sample_exit["since"]
+            clock, at_ns, since_ns = sample_exit.clock, sample_exit.at, sample_exit.since
         # An order may wait for a while before it is obeyed.
         wall_s = (at_ns - max(since_ns, self.started_ns)) * SECOND_NS
         if by_wall:
@@ -111,26 +113,24 @@ class JobClock:
             self._test_began_s = min(self._test_began_s, max(self.own_s, 0.0))
         return wall_s
 
-    def read_last(self, sample_exit: dict[str, Any], *, by_wall: bool) -> None:
+    def read_last(self, sample_exit: ProcessExit, *, by_wall: bool) -> None:
         """Take the sample's own time from its end, which nothing has told before, unless that was too soon to matter.
 
         ``sample_exit``, ``by_wall``: as for ``read``.
         """
-        if sample_exit["clock"] is not None:
+        if sample_exit.clock is not None:
             self.read(ClockQuery(has_referee=False), sample_exit, None, by_wall=by_wall)
 
-    def final_own_s(
-        self, wall_s: float, cpu_s: float, sample_exit: dict[str, Any] | None, *, has_report: bool
-    ) -> float:
+    def final_own_s(self, wall_s: float, cpu_s: float, sample_exit: ProcessExit | None, *, has_report: bool) -> float:
         """Return the sample's own time once the job has ended, given its wall time and the CPU time of its process."""
         if self.was_suspended and has_report:
             # Nobody can tell how much of the waiting was ours.
             return min(cpu_s, wall_s)
         if self.own_s >= 0:
             return self.own_s
-        if sample_exit is not None and sample_exit["clock"] is None:
+        if sample_exit is not None and sample_exit.clock is None:
             # It was too short to be timed; only its end was reported late.
-            wall_s = min(wall_s, (sample_exit["at"] - sample_exit["since"]) * SECOND_NS)
+            wall_s = min(wall_s, (sample_exit.at - sample_exit.since) * SECOND_NS)
         return short_own_s(wall_s, cpu_s)
 
 

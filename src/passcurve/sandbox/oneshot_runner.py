@@ -19,6 +19,7 @@ from passcurve.sandbox.pool_cache import PoolCache
 from passcurve.sandbox.referee_reports import REPORT_BYTES, read_report
 from passcurve.sandbox.running_job import OneShotJob
 from passcurve.sandbox.work_queue import WorkQueue
+from passcurve.sandbox.zygote.exit_status import ProcessExit
 from passcurve.sandbox.zygote_client import ANSWER_S, Side, ZygoteLostError
 from passcurve.sandbox.zygote_pair import Zygotes
 from passcurve.types.forks import socket_pair
@@ -163,13 +164,13 @@ class OneShotRunner:
             running.pending_since = time.monotonic()
             self._zygotes["jail"].send({"do": "end"})
 
-    def take_exit(self, side: Side, record: dict[str, Any]) -> None:
+    def take_exit(self, side: Side, end: ProcessExit) -> None:
         """Take note of the end of a process."""
         jobs = (*self._ending, self.running)
-        running = next((job for job in jobs if job is not None and job.tag == record["tag"]), None)
+        running = next((job for job in jobs if job is not None and job.tag == end.tag), None)
         if running is None:
             return
-        running.exits[side] = record
+        running.exits[side] = end
         if side == "jail":
             if running.clock.query is None and not running.awaits_tests_exit:
                 running.pending_since = 0.0
@@ -179,7 +180,7 @@ class OneShotRunner:
             if running.job.is_silent:
                 running.is_reported = True
                 if running.ended is None:
-                    running.clock.read_last(record, by_wall=running.job.limits.clock == "wall")
+                    running.clock.read_last(end, by_wall=running.job.limits.clock == "wall")
             self._clean_up_if_ended(running)
         self._finish_done()
 

@@ -16,6 +16,7 @@ from passcurve.sandbox.connection import HasFileno
 from passcurve.sandbox.job import Ended, Job, KnownReport, Outcome
 from passcurve.sandbox.job_clock import FIRST_CHECK_S, SECOND_NS, JobClock, short_own_s
 from passcurve.sandbox.layers import syscalls
+from passcurve.sandbox.zygote.exit_status import ProcessExit
 from passcurve.sandbox.zygote.kept_jobs import ANSWERED, JobResult
 from passcurve.sandbox.zygote_client import Side
 
@@ -145,7 +146,7 @@ class OneShotJob(RunningJob):
         self.test_limit_s: float | None = None
         """Time limit of the test at hand; None before the first, and where tests are not told apart."""
         self.ended: Ended | None = None
-        self.exits: dict[Side, dict[str, Any]] = {}
+        self.exits: dict[Side, ProcessExit] = {}
         """The ends of its processes."""
         self.files = files
         self.is_reported = False
@@ -161,12 +162,12 @@ class OneShotJob(RunningJob):
         """Time of a request that a zygote has not answered yet; 0 when none is open."""
 
     @property
-    def exit(self) -> dict[str, Any] | None:
+    def exit(self) -> ProcessExit | None:
         """End of the sample's process; None while it runs."""
         return self.exits.get("jail")
 
     @property
-    def tests_exit(self) -> dict[str, Any] | None:
+    def tests_exit(self) -> ProcessExit | None:
         """End of the tests' process; None while it runs."""
         return self.exits.get("referee")
 
@@ -191,27 +192,28 @@ class OneShotJob(RunningJob):
     def outcome(self) -> Outcome:
         """Return the facts as they stand."""
         self._read_line()
-        if not all(end["begun"] for end in self.exits.values()):
+        if not all(end.has_begun for end in self.exits.values()):
             self.fault = self.fault or "its process failed before it began"
-        status, sample_exit = self.exit["exit"] if self.exit else None, self.exit
+        end = self.exit
+        status = end.status if end is not None else None
         died_of = os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None
         wall_s = self.clock.wall_s
-        cpu_s = float(sample_exit["cpu"]) if sample_exit else 0.0
+        cpu_s = end.cpu_s if end is not None else 0.0
         has_report = self.report is not None or (self.job.is_silent and self.ended is None)
-        is_overfull = bool(sample_exit and sample_exit["overfull"])
+        is_overfull = end is not None and end.overfull
         return Outcome(
             tag=self.job.tag,
             ended="fault" if self.fault else self.ended or ("report" if self.report else "exit"),
             report=self.report,
             exit_code=os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None,
             signal=None if self.is_end_requested and died_of == signal.SIGKILL else died_of,
-            own_s=self.clock.final_own_s(wall_s, cpu_s, sample_exit, has_report=has_report),
+            own_s=self.clock.final_own_s(wall_s, cpu_s, end, has_report=has_report),
             wall_s=wall_s,
             cpu_s=cpu_s,
-            memory_bytes=int(sample_exit["memory"]) if sample_exit else 0,
+            memory_bytes=end.memory_bytes if end is not None else 0,
             overfull=is_overfull,
-            holds_too_much=bool(sample_exit and sample_exit["holds"]),
-            refused=syscalls.names(sample_exit["refused"]) if sample_exit and sample_exit["refused"] else (),
+            holds_too_much=end is not None and end.holds_too_much,
+            refused=syscalls.names(end.refused) if end is not None and end.refused else (),
             fault=self.fault,
             garbage=bool(self.garbage),
             doubt=self._doubt(died_of, is_overfull=is_overfull),

@@ -18,6 +18,7 @@ from passcurve.sandbox.pool_cache import PoolCache
 from passcurve.sandbox.running_job import KeptJob, OneShotJob
 from passcurve.sandbox.startup import Sandbox
 from passcurve.sandbox.work_queue import WorkQueue
+from passcurve.sandbox.zygote.exit_status import ProcessExit
 from passcurve.sandbox.zygote.kept_jobs import JobData, JobResult
 from passcurve.sandbox.zygote_client import Side, ZygoteLostError, translate_os_errors
 from passcurve.sandbox.zygote_pair import ZygotePair
@@ -120,7 +121,7 @@ class Worker:
             elif isinstance(record, JobData):
                 if kept is not None:
                     kept.take_data(side, record)
-            elif "exit" in record:
+            elif isinstance(record, ProcessExit):
                 one_shot.take_exit(side, record)
             elif "clock" in record:
                 one_shot.take_clock(side, record)

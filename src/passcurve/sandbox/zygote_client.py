@@ -27,6 +27,7 @@ from passcurve.sandbox.layers import namespaces
 from passcurve.sandbox.own_folders import OwnFolder, remove_orphans
 from passcurve.sandbox.toolchain import Toolchain
 from passcurve.sandbox.zygote import exit_status, kept_jobs
+from passcurve.sandbox.zygote.exit_status import ProcessExit
 from passcurve.sandbox.zygote.kept_jobs import JobData, JobResult
 from passcurve.types import Limits
 from passcurve.types.forks import socket_pair
@@ -51,7 +52,7 @@ ANSWER_S = 60.0
 
 _FRAME_BYTES = 128 << 20
 
-Record = dict[str, Any] | JobResult | JobData
+Record = dict[str, Any] | ProcessExit | JobResult | JobData
 """What a zygote sends."""
 
 
@@ -337,8 +338,8 @@ class ZygoteClient:
 
 
 def _decode(frame: bytes) -> Record:
-    """Return a record of a zygote; those of processes that ended have the key ``exit``."""
-    if record := kept_jobs.unpack(frame):
+    """Return a record of a zygote."""
+    if record := kept_jobs.unpack(frame) or exit_status.unpack(frame):
         return record
-    fields: dict[str, Any] = exit_status.unpack(frame) if exit_status.is_packed(frame) else wire.decode(frame)
+    fields: dict[str, Any] = wire.decode(frame)
     return fields

@@ -7,6 +7,7 @@ have the same number on both.
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 
 _TABLE = """
 _sysctl 156 -; accept 43 202; accept4 288 242; access 21 -; acct 163 89; add_key 248 217; adjtimex 159 171;
@@ -85,7 +86,7 @@ def numbers(machine: str) -> dict[str, int]:
     return table
 
 
-def names(calls: list[int]) -> tuple[str, ...]:
+def names(calls: Sequence[int]) -> tuple[str, ...]:
     """Return the names of system calls of this machine, in the order of their numbers."""
     by_number = {number: name for name, number in numbers(platform.machine()).items()}
     return tuple(by_number.get(number, str(number)) for number in sorted(calls))

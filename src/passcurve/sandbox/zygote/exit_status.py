@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 _FORM = struct.Struct("<cqqqqqqqdq???")
 _MARK = b"x"
@@ -56,25 +56,14 @@ def pack(end: ProcessExit) -> bytes:
     return data + struct.pack("<%dI" % len(refused), *refused) if refused else data
 
 
-def is_packed(data: bytes) -> bool:
-    """Tell whether a frame reports an end."""
-    return data[:1] == _MARK
+def unpack(frame: bytes) -> ProcessExit | None:
+    """Return what a frame holds, or None for one that ``pack`` did not make.
 
-
-def unpack(data: bytes) -> dict[str, Any]:
-    """Return the facts by name.  Raises struct.error for bytes that ``pack`` did not make."""
-    _, status, tag, since, at, cpu_ns, longest_ns, count, cpu_s, memory_bytes, *flags = _FORM.unpack_from(data)
-    overfull, holds_too_much, has_begun = flags
-    return {
-        "exit": status,
-        "tag": tag,
-        "since": since,
-        "at": at,
-        "clock": [cpu_ns, longest_ns] if cpu_ns >= 0 else None,
-        "cpu": cpu_s,
-        "memory": memory_bytes,
-        "overfull": overfull,
-        "holds": holds_too_much,
-        "begun": has_begun,
-        "refused": list(struct.unpack_from("<%dI" % count, data, _FORM.size)),
-    }
+    Raises struct.error for one that is cut short.
+    """
+    if frame[:1] != _MARK:
+        return None
+    _, status, tag, since, at, cpu_ns, longest_ns, count, cpu_s, memory_bytes, *flags = _FORM.unpack_from(frame)
+    clock = (cpu_ns, longest_ns) if cpu_ns >= 0 else None
+    refused = struct.unpack_from("<%dI" % count, frame, _FORM.size)
+    return ProcessExit._make((tag, at, status, since, clock, cpu_s, memory_bytes, *flags, refused))
