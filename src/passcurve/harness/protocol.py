@@ -193,7 +193,7 @@ class Order(TypedDict, total=False):
     next: int
 
 
-class Reply(TypedDict, total=False):
+class OrderReply(TypedDict, total=False):
     """Outcome of an order or of a callback: a value, an exception, or a value that cannot be encoded."""
 
     value: Any

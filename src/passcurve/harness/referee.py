@@ -26,9 +26,9 @@ from passcurve.harness.protocol import (
     RECORDED,
     CompiledReport,
     LoadReply,
+    OrderReply,
     RecordedReport,
     RefereeJob,
-    Reply,
     Report,
     TestForm,
 )
@@ -81,8 +81,8 @@ def rehearse() -> None:
     code = CompiledProblem(job).new_code
     calls = marshal.dumps((pack_arguments((1,), {}), pack_arguments((2,), {})))
     loaded: LoadReply = {"loaded": True, "has_entry_point": True}
-    right: list[Reply] = [{"value": 2}, {"value": 3}]
-    wrong: list[Reply] = [{"value": 2}, {"raised": describe(ValueError("no"))}]
+    right: list[OrderReply] = [{"value": 2}, {"value": 3}]
+    wrong: list[OrderReply] = [{"value": 2}, {"raised": describe(ValueError("no"))}]
     for number in range(2 * REHEARSALS):
         if number:
             job["code"], job["record"] = code, None

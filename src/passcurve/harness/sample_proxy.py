@@ -13,7 +13,7 @@ from passcurve.harness import recording
 from passcurve.harness.changed_arguments import copy_changes
 from passcurve.harness.exceptions import describe, rebuild
 from passcurve.harness.large_results import read_record
-from passcurve.harness.protocol import ExceptionRecord, Order, RefereeJob, Reply
+from passcurve.harness.protocol import ExceptionRecord, Order, OrderReply, RefereeJob
 from passcurve.harness.sample import flatten
 from passcurve.harness.sample_connection import AS_EXPECTED, CheckStopped, SampleConnection
 from passcurve.harness.wire import Encoder, Handle, WireError
@@ -231,7 +231,7 @@ class SampleProxy:
         if type(args) is not tuple or type(kwargs) is not dict:
             self.connection.stop("protocol", "a call with malformed arguments")
         function = self._passed_objects[number]
-        reply: Reply
+        reply: OrderReply
         try:
             reply = {"value": function(*args, **kwargs)}
         except CheckStopped:

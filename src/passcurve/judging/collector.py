@@ -10,7 +10,7 @@ import msgspec
 from passcurve.extract import split_policy
 from passcurve.interruption import defer_interrupts
 from passcurve.judging.fair_queue import Owner
-from passcurve.judging.pending import Row
+from passcurve.judging.pending import WaitingRow
 from passcurve.judging.request import Slowest, Suspect
 from passcurve.store.codec import VerdictLine
 from passcurve.store.duplicates import DuplicateTracker
@@ -52,7 +52,7 @@ class VerdictCollector:
         self.tally.plan(problem.id)
         self.input.observe(problem, row)
 
-    def add(self, row: Row, program: str, verdict: Verdict) -> None:
+    def add(self, row: WaitingRow, program: str, verdict: Verdict) -> None:
         """Take a verdict for a row; ``program`` is the digest of its program, empty where it has none."""
         if row.key is not verdict.key or row.steps:
             verdict = msgspec.structs.replace(verdict, key=row.key, extraction=row.steps)

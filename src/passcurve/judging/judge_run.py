@@ -18,7 +18,7 @@ from passcurve.judging.attempts import first_attempt, is_long, needs_whole_resul
 from passcurve.judging.calibration import Calibrations
 from passcurve.judging.case_trials import Calibration
 from passcurve.judging.fair_queue import Owner
-from passcurve.judging.pending import PendingProgram, PendingPrograms, Row
+from passcurve.judging.pending import PendingProgram, PendingPrograms, WaitingRow
 from passcurve.judging.plan import CheckPlan, JobMaker
 from passcurve.judging.plan_cache import PlanCache
 from passcurve.judging.request import Progress, Request
@@ -78,7 +78,7 @@ class Collector(Protocol):
         """Take a row that is to have a verdict."""
         ...
 
-    def add(self, row: Row, program: str, verdict: Verdict, /) -> None:
+    def add(self, row: WaitingRow, program: str, verdict: Verdict, /) -> None:
         """Take a verdict for a row."""
         ...
 
@@ -261,7 +261,7 @@ class JudgeRun:
         program = extract(problem, completion, self._request.extract)
         # The default policy has one step, the same for all samples: results do not show it.
         steps = program.steps if self._request.extract != DEFAULT_POLICY else ()
-        row = Row(completion.row, completion.digest, completion.key, steps)
+        row = WaitingRow(completion.row, completion.digest, completion.key, steps)
         if program.text is None:
             self.collector.add(row, "", judge_no_program(row.key, problem, program.steps[-1]))
             return

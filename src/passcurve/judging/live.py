@@ -23,7 +23,7 @@ from passcurve.judging.fair_queue import FairQueue, Owner
 from passcurve.judging.inline_problems import InlineProblems
 from passcurve.judging.jail_needs import needs_processes, preload_modules
 from passcurve.judging.judge_run import JudgeRun
-from passcurve.judging.pending import Row
+from passcurve.judging.pending import WaitingRow
 from passcurve.judging.plan import CheckPlan
 from passcurve.judging.request import Progress, Request
 from passcurve.judging.scripts import needs_commands, with_toolchains
@@ -149,7 +149,7 @@ class FutureCollector:
         """Count a row that is to have a verdict."""
         self.tally.plan(_ALL.problem_id)
 
-    def add(self, row: Row, program: str, verdict: Verdict) -> None:
+    def add(self, row: WaitingRow, program: str, verdict: Verdict) -> None:
         """Take a verdict for a row."""
         verdict = msgspec.structs.replace(verdict, key=row.key, extraction=row.steps)
         self.tally.add(msgspec.structs.replace(verdict, key=_ALL))

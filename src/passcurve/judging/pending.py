@@ -13,7 +13,7 @@ WINDOW_CHARACTERS = 64 << 20
 """Limits of the programs that wait at once: memory does not grow with the number of samples."""
 
 
-class Row(NamedTuple):
+class WaitingRow(NamedTuple):
     """The part of a row that is needed once its program has a verdict."""
 
     row: int
@@ -34,7 +34,7 @@ class PendingProgram:
         self._rows = array("Q")
         self._steps: dict[int, tuple[str, ...]] = {}
 
-    def add(self, row: Row) -> None:
+    def add(self, row: WaitingRow) -> None:
         """Add a row that wrote this program."""
         self._rows.extend((row.row, int(row.digest, 16), row.key.sample_index))
         if row.steps:
@@ -45,12 +45,12 @@ class PendingProgram:
         """Number of rows that wrote this program."""
         return len(self._rows) // 3
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[WaitingRow]:
         """Yield the rows in the order in which they came."""
         numbers = iter(self._rows)
         for row, digest, index in zip(numbers, numbers, numbers, strict=True):
             key = SampleKey(problem_id=self.problem.id, sample_index=index)
-            yield Row(row, f"{digest:016x}", key, self._steps.get(row, ()))
+            yield WaitingRow(row, f"{digest:016x}", key, self._steps.get(row, ()))
 
 
 class PendingPrograms:

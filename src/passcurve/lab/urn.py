@@ -28,7 +28,7 @@ class Exact(msgspec.Struct, frozen=True):
     value: float
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class UrnDraw(msgspec.Struct, frozen=True, kw_only=True):
     """One draw, given that all before it were wrong."""
 
     draw: int
@@ -79,7 +79,7 @@ class Urn(msgspec.Struct, frozen=True, kw_only=True):
     """Number of k-subsets, C(n, k), in digits."""
     failing: str
     """Number of k-subsets without a right sample, C(n-c, k), in digits."""
-    steps: tuple[Step, ...]
+    steps: tuple[UrnDraw, ...]
     """Draws, until no wrong ball is left or k are drawn."""
     fails: Exact
     passes: Exact
@@ -126,14 +126,14 @@ def _with_replacement(n: int, c: int, k: int) -> Fraction:
     return 1 - Fraction(n - c, n) ** k
 
 
-def _steps(n: int, c: int, k: int) -> tuple[Step, ...]:
+def _steps(n: int, c: int, k: int) -> tuple[UrnDraw, ...]:
     steps = []
     so_far = Fraction(1)
     for draw in range(k):
         wrong, left = n - c - draw, n - draw
         chance = Fraction(wrong, left)
         so_far *= chance
-        steps.append(Step(draw=draw + 1, wrong=wrong, left=left, chance=_exact(chance), all_wrong=_exact(so_far)))
+        steps.append(UrnDraw(draw=draw + 1, wrong=wrong, left=left, chance=_exact(chance), all_wrong=_exact(so_far)))
         if not wrong:
             break
     return tuple(steps)

@@ -40,7 +40,7 @@ _PIECES = ("content", "parts", "tool_calls")
 _MAX_DEPTH = 8
 
 
-class Reply(NamedTuple):
+class ReplyPlace(NamedTuple):
     """The place of a text, as ``jq`` writes it."""
 
     field: str
@@ -71,7 +71,7 @@ def text_in_json(form: str, text: str) -> str:
     return f".{form} |= ({bare}fromjson | {place or '.code'})"
 
 
-def find_reply(fields: Mapping[str, object]) -> Reply | None:
+def find_reply(fields: Mapping[str, object]) -> ReplyPlace | None:
     """Return where the text of the model is in a row that holds a reply of an API; None where there is none."""
     for name in (*_KEYS, *(name for name in fields if name not in _NO_REPLIES)):
         value = fields.get(name)
@@ -83,10 +83,10 @@ def find_reply(fields: Mapping[str, object]) -> Reply | None:
     return None
 
 
-def _find(value: object, name: str, depth: int) -> Reply | None:
+def _find(value: object, name: str, depth: int) -> ReplyPlace | None:
     """Return the place of the text in the value of a field, with the name of that field."""
     if isinstance(value, str):
-        return Reply(name, "", f".{name}") if value else None
+        return ReplyPlace(name, "", f".{name}") if value else None
     if depth > _MAX_DEPTH:
         return None
     if isinstance(value, Mapping):
@@ -97,7 +97,7 @@ def _find(value: object, name: str, depth: int) -> Reply | None:
         return _last_answer(value)
     if len(value) > 1 and (name in _ANSWERS or (name not in _PIECES and _are_answers(value))):
         inner = _find_item(value[0], "", depth)
-        return inner and Reply(name, f".{name}[]", inner.place or ".", len(value))
+        return inner and ReplyPlace(name, f".{name}[]", inner.place or ".", len(value))
     for at, item in enumerate(value):
         if not isinstance(item, Mapping) or item.get("type") in _TEXT_TYPES or name == "tool_calls":
             inner = _find_item(item, f".{name}[{at}]", depth)
@@ -111,13 +111,13 @@ def _are_answers(items: list[object]) -> bool:
     return all(isinstance(item, Mapping) and not {"type", "role"} & item.keys() for item in items)
 
 
-def _find_item(item: object, path: str, depth: int) -> Reply | None:
+def _find_item(item: object, path: str, depth: int) -> ReplyPlace | None:
     if isinstance(item, str):
-        return Reply("", "", path) if item else None
+        return ReplyPlace("", "", path) if item else None
     return _find_field(item, path, depth) if isinstance(item, Mapping) else None
 
 
-def _find_field(fields: Mapping[str, object], path: str, depth: int) -> Reply | None:
+def _find_field(fields: Mapping[str, object], path: str, depth: int) -> ReplyPlace | None:
     for name in _KEYS:
         if name in fields and (inner := _find(fields[name], name, depth + 1)) is not None:
             if inner.answers:
@@ -128,17 +128,17 @@ def _find_field(fields: Mapping[str, object], path: str, depth: int) -> Reply | 
     return None
 
 
-def _last_answer(messages: list[object]) -> Reply | None:
+def _last_answer(messages: list[object]) -> ReplyPlace | None:
     """Return the place of the last message of the assistant: the user may have the last word."""
     texts = [message for message in messages if isinstance(message, Mapping) and message.get("role") == "assistant"]
     if not texts or not isinstance(texts[-1].get("content"), str):
         return None
     if texts[-1] is messages[-1]:
-        return Reply("messages", "", ".messages[-1].content")
-    return Reply("messages", "", '[.messages[] | select(.role == "assistant")][-1].content')
+        return ReplyPlace("messages", "", ".messages[-1].content")
+    return ReplyPlace("messages", "", '[.messages[] | select(.role == "assistant")][-1].content')
 
 
-def reply_remedy(fields: Mapping[str, object], reply: Reply) -> str:
+def reply_remedy(fields: Mapping[str, object], reply: ReplyPlace) -> str:
     """Return the command that makes rows of replies of an API."""
     name = "task_id" if "task_id" in fields else next((name for name in TASK_FIELDS if name in fields), "task_id")
     if reply.answers:
