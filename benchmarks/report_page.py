@@ -16,8 +16,10 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from playwright.sync_api import Page, sync_playwright
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 FILTER = """
 (status) => new Promise((resolve) => {
@@ -40,6 +42,10 @@ def main() -> None:
     parser.add_argument("runs", nargs="+")
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        sys.exit("there is no playwright: pip install 'passcurve[browser]'")
     program = shutil.which("chromium") or sys.exit("there is no chromium")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         page = Path(folder, "report.html")

@@ -1,10 +1,11 @@
 """CPU of a script's tests above compiling and running the same text in a warm process.
 
-Run: python benchmarks/script_cost.py [ROUNDS]
+python benchmarks/script_cost.py [--rounds 200]
 """
 
 from __future__ import annotations
 
+import argparse
 import io
 import statistics
 import sys
@@ -39,8 +40,11 @@ def warm_cpu_s(program: str, text: str) -> float:
     return used
 
 
-def main(rounds: int) -> None:
+def main() -> None:
     """Print the medians."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=200)
+    rounds: int = parser.parse_args().rounds
     text = "3\n1 2 3\n"
     check = Cases(
         suites=(Suite(name="tests", count=TESTS),),
@@ -70,4 +74,4 @@ def main(rounds: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200)
+    main()
