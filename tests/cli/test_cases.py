@@ -157,6 +157,38 @@ def test_an_empty_list_is_no_float(shell, profile: str):
     assert [(False, False), (True, False), (True, True)] == [(row["base"], row["plus"]) for row in suites]
 
 
+HALVES = {
+    "task_id": "Own/6",
+    "prompt": "def halves(count):\n",
+    "entry_point": "halves",
+    "canonical_solution": "    return [item / 2 for item in range(count)]\n",
+    "base_input": [[2]],
+    "plus_input": [[3]],
+    "atol": 0,
+}
+
+
+@pytest.mark.parametrize(("profile", "passes"), [("native", [True, True, True]), ("evalplus", [False, True, False])])
+def test_what_was_no_plain_data(shell, profile: str, passes: list[bool]):
+    """A deque or a class of its own that is nearly equal is right natively, and not with EvalPlus; a list is."""
+    shell.write("own.jsonl", [HALVES, {**HALVES, "task_id": "Own/7", "canonical_solution": "    return count / 3\n"}])
+    rows = [
+        {
+            "task_id": "Own/6",
+            "solution": "import collections\ndef halves(n): return collections.deque([0.0, .5, 1.0][:n])",
+        },
+        {
+            "task_id": "Own/6",
+            "solution": "class F(float): pass\ndef halves(n): return [F(i / 2 + 1e-9) for i in range(n)]",
+        },
+        {"task_id": "Own/7", "solution": "class F(float): pass\ndef halves(n): return F(n / 3 + 1e-9)"},
+    ]
+    shell.write("s.jsonl", rows)
+    done = shell("judge", "s.jsonl", "--benchmark", "own.jsonl", "--profile", profile, "--accept-input")
+    assert done.code == 0, done
+    assert passes == [row["passed"] for row in shell.rows("s.jsonl_results.jsonl")]
+
+
 def test_every_test_is_counted_in_the_first_run(shell):
     """With all tests, a sample that answers as a program tried before, the reference or a wrong one, has all outcomes.
 

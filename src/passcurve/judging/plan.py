@@ -280,6 +280,7 @@ def _case_data(cases: Cases, plan: CheckPlan, *, all_tests: bool) -> CaseData:
         "comparator": cases.comparator,
         "tolerance": cases.tolerance,
         "floats": cases.floats,
+        "reduced": cases.reduced,
         "all_tests": all_tests,
         "each_suite": cases.each_suite,
     }

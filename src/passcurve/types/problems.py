@@ -85,6 +85,10 @@ class Cases(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ca
     floats: Literal["equal", "close", "close or empty"] = "close"
     """How floats compare where no tolerance is set: once one result is expected to be all floats, this and all later
     ones need only be close; to old editions of EvalPlus an empty list was all floats, too."""
+    reduced: Literal["plain", "equal", "typed"] = "plain"
+    """How a result compares that was no plain data: ``plain`` as what it was reduced to; ``equal`` as EvalPlus does it,
+    to which a deque equals no list and an array of several items nothing; ``typed`` as its later releases do, to which
+    a number of numpy may not be close either."""
 
 
 class UnitTests(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="unittest"):
