@@ -368,6 +368,25 @@ def test_a_reference_that_fails_keeps_no_sample_from_being_judged(shell):
     assert ["passed", "failed"] == [row["status"] for row in shell.rows("t.jsonl_results.jsonl")]
 
 
+def test_a_deque_for_a_list(shell):
+    """A result in a deque is right natively, and not as LiveCodeBench and APPS compare it."""
+    call = {"fn_name": "f", "inputs": [[[1, 2]]], "outputs": [[[1, 2]]]}
+    functional = {"public_test_cases": json.dumps([{"input": "[1, 2]", "output": "[1, 2]", "testtype": "functional"}])}
+    functional |= {"private_test_cases": "[]", "metadata": '{"func_name": "f"}'}
+    shell.write("apps.jsonl", [{**APPS, "problem_id": 1, "solutions": "[]", "input_output": json.dumps(call)}])
+    shell.write("lcb.jsonl", [{**LCB, **functional}])
+    bodies = ("collections.deque(items)", "items", "tuple(items)")
+    method = "import collections\nclass Solution:\n    def f(self, items):\n        return {}\n"
+    for name, task in (("apps", "1"), ("lcb", "1873_A")):
+        shell.write("s.jsonl", [{"task_id": task, "solution": method.format(body)} for body in bodies])
+        for profile in ("native", name):
+            words = ("--benchmark", f"{name}.jsonl", "--profile", profile, "--run", f"{name}-{profile}")
+            done = shell("judge", "s.jsonl", *words, "--accept-input", "--accept-benchmark")
+            assert done.code == 0, done
+            passes = [row["passed"] for row in shell.rows("s.jsonl_results.jsonl")]
+            assert [profile == "native", True, True] == passes
+
+
 @pytest.mark.ci
 def test_the_digits_that_livecodebench_allows(shell):
     """Its own harness lets a program write 50,000 digits; CPython alone 4,300."""

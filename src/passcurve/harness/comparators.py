@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from passcurve.harness.output_comparators import OUTPUT_RULES
+from passcurve.harness.output_comparators import OUTPUT_RULES, apps_function, equal_json
 
 RELATIVE = 1e-7
 """Relative tolerance of numbers that need not be equal, as numpy's ``assert_allclose`` has it."""
@@ -123,6 +123,9 @@ def _digit_distance(arguments: tuple[Any, ...], value: Any, expected: Any, toler
     return bool(value == sum(abs(int(one) - int(other)) for one, other in pairs))
 
 
+_BY_EQUALITY = (_equal, _equal_or_true, _equal_or_zero, equal_json, apps_function)
+"""Rules that compare a whole result with ``==``."""
+
 RULES: dict[str, Rule] = {
     "equal": _equal,
     "same-set": _same_set,
@@ -166,7 +169,7 @@ class Comparator:
         """Return whether a result is right; ``reduced_from`` names the types in it that were no plain data."""
         self.note_expected(is_float=is_float(expected), is_empty=is_empty(expected))
         try:
-            if reduced_from and self._reduced != "plain" and self.accepts_equal:
+            if reduced_from and self._reduced != "plain" and self._rule in _BY_EQUALITY:
                 return self._accepts_reduced(arguments, value, expected, reduced_from)
             return self._rule(arguments, value, expected, self._tolerance)
         except Exception:

@@ -86,9 +86,9 @@ class Cases(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ca
     """How floats compare where no tolerance is set: once one result is expected to be all floats, this and all later
     ones need only be close; to old editions of EvalPlus an empty list was all floats, too."""
     reduced: Literal["plain", "equal", "typed"] = "plain"
-    """How a result compares that was no plain data: ``plain`` as what it was reduced to; ``equal`` as EvalPlus does it,
-    to which a deque equals no list and an array of several items nothing; ``typed`` as its later releases do, to which
-    a number of numpy may not be close either."""
+    """How a result compares that was no plain data: ``plain`` as what it was reduced to; ``equal`` as in the process
+    that it was made in, where a deque equals no list and an array of several items nothing; ``typed`` so that a number
+    of numpy must be equal where a float need only be close, too."""
 
 
 class UnitTests(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="unittest"):

@@ -110,7 +110,7 @@ def _with_whole_keys(value: object) -> object:
 
 def _call_cases(arguments: Sequence[Sequence[object]], results: Sequence[object], profile: str) -> Cases:
     rule = "apps-function" if profile == "apps" else "listed-or-equal"
-    return call_cases(arguments, results, rule, timeout_s=TEST_S)
+    return call_cases(arguments, results, rule, timeout_s=TEST_S, as_harness=profile == "apps")
 
 
 def _script_cases(texts: Sequence[str], results: Sequence[str], profile: str) -> Cases:

@@ -36,9 +36,17 @@ def script_cases(
 
 
 def call_cases(
-    arguments: Sequence[Sequence[object]], results: Sequence[object], comparator: str, *, timeout_s: float | None
+    arguments: Sequence[Sequence[object]],
+    results: Sequence[object],
+    comparator: str,
+    *,
+    timeout_s: float | None,
+    as_harness: bool = False,
 ) -> Cases:
-    """Return the check of a function, each of whose tests is its arguments and the result."""
+    """Return the check of a function, each of whose tests is its arguments and the result.
+
+    ``as_harness``: results that are no plain data compare as they do where program and tests share a process.
+    """
     return Cases(
         suites=(Suite(name="tests", count=len(arguments)),),
         inputs=pack_values([tuple(values) for values in arguments]),
@@ -47,6 +55,7 @@ def call_cases(
         timeout_s=timeout_s,
         form=WITH_TYPING,
         floats="equal",
+        reduced="equal" if as_harness else "plain",
     )
 
 

@@ -93,7 +93,7 @@ def make_check(
     if is_call:
         arguments = [read_arguments(row, field, text) for text in texts]
         values = [read_json(row, field, text) for text in results]
-        return call_cases(arguments, values, "equal-json", timeout_s=TEST_S)
+        return call_cases(arguments, values, "equal-json", timeout_s=TEST_S, as_harness=profile == "lcb")
     form = QUIRKS if profile == "lcb" else "script"
     return script_cases(texts, results, "livecodebench", timeout_s=TEST_S, form=form)
 
