@@ -284,6 +284,18 @@ def test_tokens_a_minute(client, server, sample_request):
     assert 5 * 27 * 60 / 20_000 * 0.95 < server.at[-1] - server.at[0] < 48.0
 
 
+def test_requests_that_wait_know_what_others_used(client, server, sample_request):
+    """An estimate that was far too high holds nobody up once it is corrected."""
+    backend = client(tokens_per_minute=20_000)
+    threads = [threading.Thread(target=texts, args=(backend, sample_request(at, max_tokens=6400))) for at in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert 6 == len(server.at)
+    assert 5 * 27 * 60 / 20_000 * 0.95 < max(server.at) - min(server.at) < 15.0
+
+
 @pytest.mark.ci
 def test_a_wait_that_a_server_asks_for_is_everybodys(client, server, sample_request):
     """After Retry-After nobody asks before that time is over."""

@@ -89,6 +89,7 @@ class ServerClient:
     def close(self) -> None:
         """Close the connections; open requests fail."""
         self._closed.set()
+        self._rate.close()
         self._client.close()
 
     def send(self, request: ApiRequest) -> ApiResponse:
@@ -100,7 +101,7 @@ class ServerClient:
         attempt = 0
         while True:
             attempt += 1
-            self._rate.wait(request.estimated_tokens, self._closed)
+            self._rate.wait(request.estimated_tokens)
             sent = json.dumps(request.body()).encode("ascii")
             began = time.monotonic()
             try:
