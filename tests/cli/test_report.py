@@ -136,3 +136,18 @@ def test_what_autopsy_left_is_in_the_record(runs):
     (run,) = runs("report", "one.jsonl", "--json").record["runs"]
     assert ["raw", "auto"] == [ruling["policy"] for ruling in run["autopsy"]["rulings"]]
     json.loads((runs.folder / "one.jsonl.autopsy" / "autopsy.json").read_text("utf-8"))
+
+
+def test_what_each_problem_adds_is_counted_on_the_common_problems(shell):
+    """A pair that shares more problems than all runs do is split over those that it is compared on."""
+    passed = {"a": (4, 1, 0, 3), "b": (1, 2, 4, 0), "c": (2, 2)}
+    for name, counts in passed.items():
+        rows = [{"task_id": f"P/{at}", "passed": i < c} for at, c in enumerate(counts) for i in range(4)]
+        shell.write(f"{name}_results.jsonl", rows)
+    names = [f"{name}_results.jsonl" for name in passed]
+    pairs = shell("report", *names, "--common", "--json").record["comparison"]["pairs"]
+    for pair in pairs:
+        assert ["P/0", "P/1"] == [problem["task_id"] for problem in pair["problems"]]
+        assert sum(pair["ahead"].values()) == pytest.approx(pair["differences"][0]["difference"])
+        parts = [decider["part"] for decider in pair["deciders"]]
+        assert sum(parts) == pytest.approx(pair["differences"][0]["difference"])

@@ -132,6 +132,8 @@ def _comparison_record(
         label: {count.problem_id: count for count in run.counts} for label, run in zip(made.runs, counts, strict=True)
     }
     headers = dict(zip(made.runs, (run.header for run in counts), strict=True))
+    # A pair is compared on the problems of all runs, though the two may share more.
+    common = set.intersection(*(set(own) for own in by_run.values()))
     record: dict[str, Any] = msgspec.to_builtins(made)
     for pair, facts in zip(record["pairs"], made.pairs, strict=True):
         pair["same_model"] = _same_model(headers[pair["a"]], headers[pair["b"]], pair["differs"])
@@ -139,7 +141,7 @@ def _comparison_record(
         pair["problems"] = [
             {"task_id": name, "a": {"n": a[name].n, "c": a[name].c}, "b": {"n": b[name].n, "c": b[name].c}}
             for name in a
-            if name in b and a[name].n and b[name].n
+            if name in common and a[name].n and b[name].n
         ]
         for difference, fact in zip(pair["differences"], facts.differences, strict=True):
             difference["reading"] = _reading(fact, level)
