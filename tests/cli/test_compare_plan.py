@@ -355,6 +355,15 @@ def test_unequal_samples_are_adjusted_by_holm(shell):
     assert "or by Holm's rule where that gives more" in " ".join(text.split())
 
 
+def test_adjusting_makes_no_p_smaller(shell):
+    """The exact p of one difference is .9408; drawn patterns alone would adjust it to .9374."""
+    for name, start in (("a", 0), ("b", 1)):
+        write(shell, f"{name}_results.jsonl", numbers(**{f"p{at}": (10, (6 * at + start) % 11) for at in range(16)}))
+    for words in (("-k", "1,2"), ("-k", "1,2", "--seed", "5")):
+        done = shell("compare", "a_results.jsonl", "b_results.jsonl", *words, "--json")
+        assert all(one["p"] <= one["adjusted"] for one in done.record["pairs"][0]["differences"])
+
+
 def test_common_problems_alone_count(shell):
     """A problem that one run has alone neither limits k nor is it counted."""
     a = numbers(p0=(10, 3), p1=(10, 8), p2=(1, 1))

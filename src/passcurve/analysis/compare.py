@@ -270,11 +270,12 @@ def _adjusted(cells: Sequence[tuple[Difference, Sequence[float]]], seed: int) ->
 
     columns = [by_problem for _, by_problem in cells]
     stepped: list[float] = max_t_p(list(zip(*columns, strict=True)), seed=seed).adjusted.tolist()
-    if all(difference.p_test == "sign flips" for difference, _ in cells):
-        return list(stepped)
-    # With unequal n the larger of two tests counts, and max T knows one of them only.
-    by_holm: list[float] = holm([difference.p for difference, _ in cells]).tolist()
-    return [max(pair) for pair in zip(stepped, by_holm, strict=True)]
+    # Drawn patterns may fall below the exact p of one difference, which no adjustment may make smaller.
+    least = [difference.p for difference, _ in cells]
+    if any(difference.p_test != "sign flips" for difference, _ in cells):
+        # With unequal n the larger of two tests counts, and max T knows one of them only.
+        least = holm(least).tolist()
+    return [max(pair) for pair in zip(stepped, least, strict=True)]
 
 
 def _deciders(a: Sequence[Counts], b: Sequence[Counts]) -> tuple[Decider, ...]:
