@@ -86,6 +86,13 @@ class TestPairedDifference:
         assert math.isnan(result.minimum_detectable)
         assert any("not certainty" in warning for warning in result.warnings)
 
+    def test_rounding_makes_no_difference(self) -> None:
+        """9 of 19 and 28 of 58 have pass@2 = 14/19, though not to the last bit, and .1 + .2 - .3 is no lead."""
+        result = paired_difference([19, 58], [9, 28], [58, 19], [28, 9], 2)
+        assert (0.0, 0, 2, 0) == (result.difference, result.wins, result.ties, result.losses)
+        result = paired_difference(10, [1, 2, 0], 10, [0, 0, 3])
+        assert (0.0, 2, 0, 1) == (result.difference, result.wins, result.ties, result.losses)
+
     @pytest.mark.parametrize("passed", [0, 7])
     def test_saturated_runs_keep_a_width(self, passed: int) -> None:
         """Runs in which all samples failed, or passed, are not certain either."""

@@ -106,9 +106,9 @@ def paired_difference(
     k, draws, seed = check_integer(k, "k"), check_integer(draws, "draws"), check_integer(seed, "seed", 0)
     check_same_problems(a, b)
     tail = (1.0 - check_open_unit(level, "level")) / 2.0
-    differences = pass_at_k(a.n, a.c, [k]) - pass_at_k(b.n, b.c, [k])
+    differences = _without_rounding(pass_at_k(a.n, a.c, [k]) - pass_at_k(b.n, b.c, [k]))
     m = differences.size
-    mean = math.fsum(differences) / m
+    mean = float(_without_rounding(np.array(math.fsum(differences) / m)))
     sd = math.nan if m == 1 else 0.0 if _all_agree(differences) else _sd(differences)
     noise = _noise(a, b, k, level)
     test = _test(a, b, k, differences, draws, seed)
@@ -210,6 +210,11 @@ def _warnings(a: Row, b: Row, k: int, differences: FloatArray, noise: _Noise) ->
     if k > 1 and bool((2 * k > np.minimum(a.n, b.n)).any()):
         warnings.append(f"k={k} is more than half of the samples: pass@k rests on few independent groups of samples")
     return warnings
+
+
+def _without_rounding(differences: FloatArray) -> FloatArray:
+    """Return differences with 0 where the two scores are equal, but for what rounding makes of them."""
+    return np.where(np.abs(differences) <= ROUNDING, 0.0, differences)
 
 
 def _all_agree(differences: FloatArray) -> bool:
