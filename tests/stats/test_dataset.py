@@ -165,6 +165,13 @@ class TestTheseProblems:
         with pytest.raises(ValueError, match=r"'one problem' .*2"):
             dataset_interval(9, [4, 5], 3, "these_problems", method="one problem")
 
+    def test_the_interval_of_one_problem_holds_its_estimate(self) -> None:
+        """With k > n - c the estimate is 1, and no chance below 1 reaches it: the upper limit is 1 then."""
+        for n, c, k in ((10, 3, 10), (10, 1, 10), (28, 15, 18)):
+            result = dataset_interval([n], [c], k, "these_problems")
+            assert (1.0, 1.0) == (result.mean, result.high)
+            assert one_problem_interval(n, c, k).low == result.low < 1.0
+
     @pytest.mark.parametrize("k", [1, 3, 8])
     def test_all_failed_is_bounded_by_equal_chances(self, k: int) -> None:
         """After m n failures the limit is 1 - (.025)^(k/mn), that of equal chances, and no others do worse."""

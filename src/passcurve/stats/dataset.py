@@ -142,7 +142,7 @@ def dataset_interval(
     - "bound", the default where no variance can be estimated: Clopper-Pearson limits for one sample of each problem
       (Hoeffding 1956, Ann. Math. Statist. 27:713: too wide unless all chances are equal).  For only failures or only
       passes: limits over all chances that give such data with probability (1 - level) / 2.
-    - "one problem", the default for m = 1: ``one_problem_interval``.
+    - "one problem", the default for m = 1: ``one_problem_interval``, and up to 1 where the estimate is 1.
 
     n and c have shape (m,) or broadcast to it.  Raises ValueError for invalid counts, for k > n, and for a method that
     the target or the data do not allow.

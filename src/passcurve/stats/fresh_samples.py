@@ -86,7 +86,8 @@ def fresh_sample_limits(row: Row, k: int, method: Method, level: float) -> Bound
         if m > 1:
             raise ValueError(f"method 'one problem' needs exactly one problem, got {m}")
         limits = one_problem_interval(row.n, row.c, k, level)
-        return Bounds(float(limits.low[0]), float(limits.high[0]))
+        # Where k > n - c the estimate is 1, which no chance below 1 gives.
+        return Bounds(float(limits.low[0]), max(mean, float(limits.high[0])))
     if method == "bound":
         if is_saturated(row):
             return _saturated_limits(row, k, tail)
