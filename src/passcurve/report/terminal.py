@@ -19,6 +19,8 @@ def number(value: float) -> str:
         return f"{value:.4f}"
     if 0.99995 <= value < 1.0:
         return ">.9999"
+    if abs(value) < 0.00005:
+        return f"{'-' if value < 0 else ''}<.0001"
     return f"{'-' if value < 0 else ''}{f'{abs(value):.4f}'.removeprefix('0')}"
 
 
