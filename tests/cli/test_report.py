@@ -42,6 +42,16 @@ def test_a_terminal_without_block_characters(runs):
     assert re.search(r"^  curve     pass@1 \.3333  [_.:=+*#-]{4,}  pass@6 1\.0000$", out, re.MULTILINE)
 
 
+@pytest.mark.parametrize("words", [["show"], ["compare", "one.jsonl"], ["report", "one.jsonl"]])
+def test_a_name_that_the_encoding_lacks(shell, words):
+    """Where stdout cannot hold a character of a name, its number stands for it, and nothing is lost."""
+    for name in ("one.jsonl", "\u2713.jsonl"):
+        shell.write(name, [{"task_id": f"P/{at}", "passed": at > 3} for at in range(9)])
+    done = shell(*words, "\u2713.jsonl", PYTHONIOENCODING="ascii")
+    assert (0, True) == (done.code, r"\u2713.jsonl" in done.out), done.err
+    assert ".5556" in done.out
+
+
 @pytest.mark.ci
 def test_markdown(runs):
     """Every row has as many cells as the heading, whatever the names hold."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 import textwrap
@@ -107,11 +108,18 @@ def _check_working_folder() -> None:
 
 def run_and_flush(command: Callable[[], None]) -> None:
     """Run the command line and flush its output; a reader that has gone away is not an error."""
+    _spell_out_foreign_characters()
     try:
         command()
     finally:
         with _tolerate_closed_stdout():
             sys.stdout.flush()
+
+
+def _spell_out_foreign_characters() -> None:
+    """Make stdout spell out a character that its encoding lacks, as stderr does, and not fail."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 @contextmanager
