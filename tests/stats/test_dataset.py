@@ -274,6 +274,14 @@ class TestBand:
         assert (result.simultaneous.high >= result.pointwise.high).all()
         assert (9_999, 0) == (result.draws, result.seed)
 
+    def test_holds_its_own_mean_at_every_level(self) -> None:
+        """Level .5 reaches less far than the made-up problems move the middle: the mean is inside still."""
+        for c, mean in ((10, 1.0), (0, 0.0)):
+            band = simultaneous_band(10, [c] * 30, [1, 10], level=0.5, draws=499)
+            for low, high in (band.pointwise, band.simultaneous):
+                assert (low <= mean).all()
+                assert (high >= mean).all()
+
     def test_one_k_needs_no_more_than_t(self) -> None:
         """For a single k the critical value is that of t, to the accuracy of the draws."""
         result = simultaneous_band(10, [0, 1, 3, 7, 10, 10, 2], [3], draws=40_000, seed=1)

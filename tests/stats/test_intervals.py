@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passcurve.stats import clopper_pearson, plus_two_t, wilson
+from passcurve.stats import clopper_pearson, paired_difference, plus_two_t, wilson
 
 
 class TestPlusTwoT:
@@ -42,6 +42,13 @@ class TestPlusTwoT:
         low, high = plus_two_t(scores, level)
         assert 0.0 <= low <= high <= 1.0
         assert [1 - high, 1 - low] == pytest.approx(list(plus_two_t([1 - score for score in scores], level)), abs=1e-9)
+
+    @pytest.mark.parametrize("level", [0.5, 0.6, 0.9])
+    def test_holds_the_mean_of_the_scores_at_every_level(self, level: float) -> None:
+        """A low level reaches less far than the two made-up problems move the middle: the estimate is inside still."""
+        assert 1.0 == plus_two_t(np.ones(30), level).high
+        assert 0.0 == plus_two_t(np.zeros(30), level).low
+        assert paired_difference(4, [4] * 30, 4, [0] * 30, level=level).new_problems.high == 1.0
 
     def test_covers_at_one_sample_of_each_problem(self) -> None:
         """With m = 20 problems passed with chance p, its least exact coverage over p = .001 .. .999 is .9327."""

@@ -138,10 +138,11 @@ def paired_difference(
 
 
 def _padded_t(differences: FloatArray, tail: float) -> Bounds[float]:
-    """Return the t interval of the differences with -1 and +1 appended."""
+    """Return the t interval of the differences with -1 and +1 appended, and never without their mean."""
     padded = np.concatenate([differences, [-1.0, 1.0]])
-    m = padded.size
-    return _clipped_bounds(math.fsum(padded) / m, t_quantile(m - 1, tail) * _sd(padded) / math.sqrt(m))
+    m, mean = padded.size, math.fsum(differences) / differences.size
+    low, high = _clipped_bounds(math.fsum(padded) / m, t_quantile(m - 1, tail) * _sd(padded) / math.sqrt(m))
+    return Bounds(min(mean, low), max(mean, high))
 
 
 def _mcnemar(a: Row, b: Row) -> float:

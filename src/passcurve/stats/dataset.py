@@ -235,11 +235,17 @@ def simultaneous_band(
     quantile = t_quantile(m + 1, (1.0 - chance) / 2.0)
     critical = max(quantile, float(np.quantile(largest, chance, method="higher")))
     se = size / math.sqrt((m + 1) * (m + 2))
+    mean = scores.mean(axis=0)
+
+    def bounds(errors: float) -> Bounds[FloatArray]:
+        low, high = np.minimum(mean, middle - errors * se), np.maximum(mean, middle + errors * se)
+        return Bounds(np.maximum(0.0, low), np.minimum(1.0, high))
+
     return Band(
         k=k_row.astype(np.int64),
-        mean=scores.mean(axis=0),
-        pointwise=Bounds(np.maximum(0.0, middle - quantile * se), np.minimum(1.0, middle + quantile * se)),
-        simultaneous=Bounds(np.maximum(0.0, middle - critical * se), np.minimum(1.0, middle + critical * se)),
+        mean=mean,
+        pointwise=bounds(quantile),
+        simultaneous=bounds(critical),
         critical=critical,
         level=level,
         draws=draws,

@@ -27,12 +27,12 @@ def plus_two_t(values: ArrayLike, level: float = 0.95) -> Bounds[float]:
     """Return the plus-two t interval for the mean score over problems like these.
 
     A 0 and a 1 are appended to the m per-problem scores; the interval is the ordinary t interval of these m + 2 values
-    (m + 1 degrees of freedom), clipped to [0, 1].  The two made-up problems keep a width where all scores agree: the
-    plain t, z and bootstrap intervals have none there.  The idea is that of Agresti and Caffo (2000, "Simple and
-    effective confidence intervals for proportions and differences of proportions result from adding two successes and
-    two failures", The American Statistician 54:280), who add one success and one failure to each of two samples of
-    zeros and ones; here it serves scores between 0 and 1.  With one sample of each of 20 problems, all passed with the
-    same chance, the exact coverage at level .95 is .9327 or more.
+    (m + 1 degrees of freedom), clipped to [0, 1] and never without the mean of the scores.  The two made-up problems
+    keep a width where all scores agree: the plain t, z and bootstrap intervals have none there.  The idea is that of
+    Agresti and Caffo (2000, "Simple and effective confidence intervals for proportions and differences of proportions
+    result from adding two successes and two failures", The American Statistician 54:280), who add one success and one
+    failure to each of two samples of zeros and ones; here it serves scores between 0 and 1.  With one sample of each of
+    20 problems, all passed with the same chance, the exact coverage at level .95 is .9327 or more.
 
     values has shape (m,), m >= 1, each in [0, 1]; level lies between 0 and 1.  ValueError otherwise.
     """
@@ -48,7 +48,9 @@ def plus_two_t(values: ArrayLike, level: float = 0.95) -> Bounds[float]:
     mean = math.fsum(padded) / padded.size
     variance = math.fsum((padded - mean) ** 2) / (padded.size - 1)
     reach = t_quantile(padded.size - 1, tail) * math.sqrt(variance / padded.size)
-    return Bounds(max(0.0, mean - reach), min(1.0, mean + reach))
+    # Below level .7 or so the made-up problems may move the middle further than the interval reaches.
+    own = min(1.0, math.fsum(scores) / scores.size)
+    return Bounds(max(0.0, min(own, mean - reach)), min(1.0, max(own, mean + reach)))
 
 
 def t_interval(mean: float, se: float, freedom: float, level: float) -> Bounds[float]:
