@@ -32,10 +32,10 @@ _SHORT_NAMES = {"attempts": "attempts@k", "distinct": "distinct@k"}
 _NEEDS_MORE = {
     "maj@k": "the answer that each sample gave (passcurve.stats.maj_at_k takes them)",
     "best-of@k": "a score of each sample (passcurve.stats.best_of_k takes them)",
-    "max@k": "the share of tests that each sample passed (passcurve.max_at_k takes them)",
-    "min@k": "the share of tests that each sample passed (passcurve.min_at_k takes them)",
-    "n@k": "which samples passed the public tests (passcurve.n_at_k takes their number)",
-    "ranked@k": "the order in which the samples were ranked (passcurve.ranked_top_k takes it)",
+    "max@k": "the share of tests that each sample passed (passcurve.stats.max_at_k takes them)",
+    "min@k": "the share of tests that each sample passed (passcurve.stats.min_at_k takes them)",
+    "n@k": "which samples passed the public tests (passcurve.stats.n_at_k takes their number)",
+    "ranked@k": "the order in which the samples were ranked (passcurve.stats.ranked_top_k takes it)",
 }
 """Metrics that need more than verdicts, each with what it needs."""
 _METRIC = re.compile(r"(?P<base>[a-z-]+)(?:(?P<sign>[@^])(?P<k>k|[1-9][0-9]{0,14}))?(?::(?P<share>[0-9]*\.?[0-9]+))?")
@@ -286,8 +286,8 @@ def _metric(part: str) -> Metric:
         raise UsageError(f"--metric {part!r} needs a share between 0 and 1; write it like {_WITH_SHARE[name]}")
     if share is not None and name not in _WITH_SHARE:
         raise UsageError(f"--metric {part!r} takes no share; leave out ':{share}'")
-    if share is not None and not 0.0 <= float(share) <= 1.0:
-        raise UsageError(f"--metric {part!r}: the share must be between 0 and 1")
+    if share is not None and not (0.0 <= float(share) <= 1.0 and (name != "cover" or 0.0 < float(share) < 1.0)):
+        raise UsageError(f"--metric {part!r}: the share must be between 0 and 1{', and neither' * (name == 'cover')}")
     return Metric(name=name, k=int(k) if k not in (None, "k") else None, share=share or "")
 
 

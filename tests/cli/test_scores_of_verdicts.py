@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pkgutil
 import re
 from fractions import Fraction
 from math import comb
@@ -115,6 +116,12 @@ class TestMetrics:
         done = shell("show", name, "--metric", "pass@1,pass^9", "--json")
         assert (2, None, 0.5) == (done.code, done.record["pass^9"]["value"], done.record["pass@1"]["value"])
 
+    @pytest.mark.parametrize("metric", ["maj@k", "best-of@k", "max@k", "min@k", "n@k", "ranked@k"])
+    def test_the_function_that_a_refusal_names_exists(self, shell, metric):
+        """What the command cannot have is computed by a function of the package, under the name that is printed."""
+        (name,) = re.findall(r"passcurve\.[\w.]+", shell("show", "nowhere", "--metric", metric).err)
+        assert callable(pkgutil.resolve_name(name.replace("passcurve.stats.", "passcurve.stats:")))
+
     @pytest.mark.parametrize(
         ("metric", "message"),
         [
@@ -123,6 +130,8 @@ class TestMetrics:
             ("maj@k", "--metric 'maj@k' .*answer"),
             ("best-of@10", "--metric 'best-of@10' .*score"),
             ("max@k", "--metric 'max@k' .*share of tests"),
+            ("cover:1", "--metric 'cover:1': .*neither"),
+            ("cover:0", "--metric 'cover:0': .*neither"),
             ("n@10", "--metric 'n@10' .*public tests"),
             ("g-pass@k", "--metric 'g-pass@k' .*g-pass@k:0.5"),
             ("g-pass@k:1.5", "--metric 'g-pass@k:1.5': "),
