@@ -86,7 +86,9 @@ def test_an_interval_on_its_own_scale():
 def test_attempts_reach_one_beyond_n():
     """E[min(T, n+1)] has an unbiased estimate, (n+1)/(c+1); n+2 has none."""
     assert sum(7 / (c + 1) for c in C) / 4 == pytest.approx(one(Metric(name="attempts@k"), 7).value, rel=1e-14)
-    assert one(Metric(name="attempts@k"), 8).value is None
+    beyond = one(Metric(name="attempts@k"), 8)
+    assert beyond.value is None
+    assert beyond.reason.startswith("k=8 needs 7 samples of every problem; ")
 
 
 def test_cover_is_model_based():

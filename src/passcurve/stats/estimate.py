@@ -117,8 +117,11 @@ def copies_reason(k: int) -> str:
     return f"k={k}: {COPIES}"
 
 
-def unavailable_reason(problems: Sequence[Counts], k: int, owed: int) -> str:
-    """Return the reason why no unbiased estimate exists; the empty string if one does."""
+def unavailable_reason(problems: Sequence[Counts], k: int, owed: int, *, beyond: int = 0) -> str:
+    """Return the reason why no unbiased estimate exists; the empty string if one does.
+
+    ``beyond`` is how far k may exceed the samples of a problem.
+    """
     if owed:
         return (
             f"{owed} {'sample is' if owed == 1 else 'samples are'} owed: "
@@ -130,10 +133,10 @@ def unavailable_reason(problems: Sequence[Counts], k: int, owed: int) -> str:
         named = ", ".join(map(repr, empty[:_NAMED])) + (", ..." if len(empty) > _NAMED else "")
         have = "has" if len(empty) == 1 else "have"
         return f"{len(empty)} of {_problems(len(problems))} {have} no sample: {named}"
-    if short := [problem for problem in problems if problem.n < k]:
+    if short := [problem for problem in problems if problem.n < k - beyond]:
         least = min(short, key=lambda problem: problem.n)
         return (
-            f"k={k} needs {k} samples of every problem; {len(short)} of {len(problems)} "
+            f"k={k} needs {k - beyond} samples of every problem; {len(short)} of {len(problems)} "
             f"{'has' if len(short) == 1 else 'have'} fewer (least {least.n}, {least.problem_id!r})"
         )
     return ""

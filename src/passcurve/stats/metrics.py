@@ -152,7 +152,7 @@ def _relative(
     rule = RULES.get(metric.name)
     if rule is None and metric.name != "distinct@k":
         raise ValueError(f"unknown metric {metric.name!r}")
-    reason = unavailable_reason(counts, max(1, k - rule.beyond) if rule else k, owed)
+    reason = unavailable_reason(counts, k, owed, beyond=rule.beyond if rule else 0)
     if not reason and rule is None and groups is None:
         reason = "it needs the programs, and the stored run has none"
     if not reason and rule is not None and copies and k > 1:
