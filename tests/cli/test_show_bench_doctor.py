@@ -102,6 +102,13 @@ class TestShow:
         assert "nothing.jsonl.passcurve" in done.record["error"]
         assert re.fullmatch(r"passcurve: .*\n", done.err)
 
+    def test_results_without_a_run(self, shell):
+        """Results that no run stands beside have scores, and of their samples the message says where they would be."""
+        shell.write("r.jsonl", [{"task_id": "P/0", "passed": True}])
+        done = shell("show", "r.jsonl", "P/0", "--json")
+        assert (2, 0) == (done.code, shell("show", "r.jsonl").code)
+        assert re.search(r"'r.jsonl' has no run directory 'r.jsonl.passcurve'.*judge it first", done.record["error"])
+
     @pytest.mark.ci
     def test_missing_samples(self, shell, starter):
         """Without the file of samples the verdict is shown, and why there is no program."""

@@ -82,9 +82,10 @@ def _show_verdicts(
     """Write the verdicts on a problem, or judge one of its samples again; return the exit code."""
     from passcurve.analysis import inspect
 
-    if not find_run_dir(run).is_dir() and (reason := explain_partial_runs(run)):
-        raise DataError(reason)
-    samples = inspect.inspect_problem(find_run_dir(run), problem, config.cache_dir(), stale=stale)
+    folder = find_run_dir(run)
+    if not folder.is_dir():
+        raise DataError(explain_partial_runs(run) or _explain_missing_run(run, folder))
+    samples = inspect.inspect_problem(folder, problem, config.cache_dir(), stale=stale)
     if index is not None:
         samples = _choose_sample(samples, index)
     if rerun:
@@ -96,6 +97,15 @@ def _show_verdicts(
     else:
         _write_verdict_lines(samples)
     return 0
+
+
+def _explain_missing_run(run: Path, folder: Path) -> str:
+    if not run.exists():
+        return f"no file {str(run)!r} and no run directory {str(folder)!r}"
+    return (
+        f"{str(run)!r} has no run directory {str(folder)!r}, where each verdict is kept: judge it first, or name the "
+        "run directory; without a problem its scores are shown"
+    )
 
 
 def _check_rerun(index: int | None, timeout: float | None, *, rerun: bool) -> None:
