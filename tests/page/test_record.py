@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pages import Made, Reader, part
 
-from passcurve.report.page.figures import rate_figure, scatter_figure, spread_figure
+from passcurve.report.page.figures import curve_figure, rate_figure, scatter_figure, spread_figure
 from passcurve.report.page.svg import Plot, Scale
 
 
@@ -170,3 +170,10 @@ def test_causes_are_those_that_are_counted(two_runs: Made):
             if core["statuses"][status] != "passed"
         )
         assert {(row["status"], row["cause"]): row["samples"] for row in recorded["failures"]} == kinds
+
+
+def test_dots_say_a_value_as_the_tables_do():
+    """What rounds to 1 or to 0 without being it is not called 1 or 0 where the pointer rests, either."""
+    points = [{"k": k, "value": value, "low": None, "high": None} for k, value in ((1, 0.00001), (5, 0.99999))]
+    figure = curve_figure([{"name": "a", "curves": {"pass@k": points}, "curve": None, "extrapolation": None}])
+    assert ["a: pass@1 <.0001", "a: pass@5 >.9999"] == re.findall(r"a: pass@\d [<>][.0-9]+", html.unescape(str(figure)))

@@ -52,7 +52,7 @@ def curve_figure(runs: Sequence[Mapping[str, Any]], metric: str = "pass@k") -> M
         plot.line([(row["k"], row["value"]) for row in points], f"line {series(at)}")
         for row in points:
             if len(points) < _BINS or _is_step(row["k"]) or row is points[-1]:
-                title = f"{run['name']}: {metric.replace('k', str(row['k']))} {row['value']:.4f}"
+                title = f"{run['name']}: {metric.replace('k', str(row['k']))} {number(row['value'])}"
                 plot.dot(row["k"], row["value"], f"dot {series(at)}", title)
         _draw_model(plot, run, points[-1], at, metric)
         plot.upright(points[-1]["k"], f"n = {points[-1]['k']}", "end")
@@ -193,7 +193,7 @@ def sweep_figure(sweep: Mapping[str, Any]) -> Markup:
         points = [*zip(sweep["k"], curve["value"], strict=True)]
         plot.line(points, f"line {series(at)}")
         for k, value in points:
-            plot.dot(k, value, f"dot {series(at)}", f"T = {curve['temperature']:g}: pass@{k} {value:.4f}")
+            plot.dot(k, value, f"dot {series(at)}", f"T = {curve['temperature']:g}: pass@{k} {number(value)}")
     if sweep["choices"]:
         plot.line([(choice["k"], choice["honest"]) for choice in sweep["choices"]], "line dashed hull")
         for choice in sweep["choices"]:
