@@ -109,6 +109,12 @@ class TestShow:
         assert (2, 0) == (done.code, shell("show", "r.jsonl").code)
         assert re.search(r"'r.jsonl' has no run directory 'r.jsonl.passcurve'.*judge it first", done.record["error"])
 
+    def test_results_of_excluded_problems_alone(self, shell):
+        """Without a problem that counts there is no score, and the exit code says so."""
+        shell.write("r.jsonl", [{"task_id": "P/0", "passed": True, "excluded": "its reference fails"}])
+        done = shell("show", "r.jsonl", "--json")
+        assert (2, None) == (done.code, done.record["pass@1"]["value"])
+
     @pytest.mark.ci
     def test_missing_samples(self, shell, starter):
         """Without the file of samples the verdict is shown, and why there is no program."""

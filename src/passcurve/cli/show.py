@@ -184,7 +184,8 @@ def _show_scores(
     request = ScoreRequest(metrics=wanted.metrics, ks=wanted.ks, every_k=wanted.every_k, level=level)
     scored = score.score_run(run, request, config.cache_dir(), stale=stale)
     unmet = lacks_requested_value(scored.estimates, wanted.metrics, ks_requested=wanted.ks_requested)
-    code = 2 if unmet or scored.withheld or not scored.finished or scored.attempted < scored.problems else 0
+    lacks_samples = scored.attempted < max(1, scored.problems)
+    code = 2 if unmet or scored.withheld or not scored.finished or lacks_samples else 0
     benchmark = scored.header.benchmark if scored.header is not None else ""
     scope = scored.diagnosis.scope if scored.diagnosis is not None else None
     paragraph = methods.describe_scores(scored.estimates, scored.curve, scored.counts, benchmark, scored.header, scope)
