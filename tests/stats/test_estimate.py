@@ -92,6 +92,14 @@ class TestInterval:
         assert {float} == {type(result.value), type(result.new_problems.low), type(result.new_problems.high)}
         assert "" == result.reason
 
+    def test_holds_the_rounded_value_at_every_level(self) -> None:
+        """Where a low level makes the value the end of its interval, rounding does not push it out."""
+        failed = (2, 3, 2, 1, 1, 1, 2, 0, 0, 3, 0, 2, 2, 2, 2, 4, 3, 2)
+        (result,) = estimate(of(*((200, 200 - f) for f in failed)), [1], level=0.5)
+        assert result.new_problems is not None
+        assert result.value is not None
+        assert result.value == result.new_problems.high
+
     def test_the_other_target_is_that_of_dataset_interval(self) -> None:
         """these_problems, the variance split and the warnings are those of dataset_interval for fresh samples."""
         (result,) = estimate(of((10, 3), (20, 0), (10, 10)), [2], level=0.9)

@@ -84,7 +84,7 @@ def _estimate(
     if reason:
         return Estimate(k=k, value=None, reason=reason)
     scores = pass_at_k(n, c, [k])
-    low, high = plus_two_t(scores, level)
+    value, (low, high) = _mean(n, c, scores, k), plus_two_t(scores, level)
     fresh = dataset_interval(n, c, k, "these_problems", level)
     warnings = list(fresh.warnings)
     if deterministic:
@@ -94,8 +94,9 @@ def _estimate(
         warnings.append("a setting was chosen on these data: the value is too high, as the best of several tries is")
     return Estimate(
         k=k,
-        value=_mean(n, c, scores, k),
-        new_problems=Interval(low=low, high=high, level=level, method="plus-two t"),
+        value=value,
+        # The value is rounded once, and the ends are not.
+        new_problems=Interval(low=min(low, value), high=max(high, value), level=level, method="plus-two t"),
         these_problems=None if deterministic else _interval(fresh),
         between=None if deterministic else _number_or_none(fresh.between),
         within=None if deterministic else _number_or_none(fresh.within),
