@@ -134,6 +134,12 @@ class TestInterval:
         assert second.value is None
         assert "copies" in second.reason
 
+    def test_copies_with_different_verdicts_are_named(self) -> None:
+        """One program that both passed and failed was judged differently, which "the same" would hide."""
+        same, split = (estimate(of((5, 5), (5, c)), [1], deterministic=True)[0] for c in (0, 2))
+        assert not any("different verdicts" in warning for warning in same.warnings)
+        assert any("different verdicts on 1 problem:" in warning for warning in split.warnings)
+
     def test_a_tuned_setting_adds_a_warning(self) -> None:
         """Data on which a setting was chosen carry the warning."""
         (result,) = estimate(of((5, 3), (5, 0)), [1], tuned=True)

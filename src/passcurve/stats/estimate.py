@@ -90,6 +90,8 @@ def _estimate(
     if deterministic:
         warnings = [warning for warning in warnings if "duplicate samples" not in warning]
         warnings.append("copies (temperature 0): fresh samples of these problems would be the same, n is 1 in effect")
+        if split := int(((c > 0) & (c < n)).sum()):
+            warnings.append(f"copies of one program have different verdicts on {_problems(split)}: judge them again")
     if tuned:
         warnings.append("a setting was chosen on these data: the value is too high, as the best of several tries is")
     return Estimate(
