@@ -65,6 +65,13 @@ def test_markdown(runs):
     assert "\x1b" not in done.out
 
 
+@pytest.mark.parametrize("form", ["markdown", "latex"])
+def test_each_table_names_the_level_of_its_intervals(runs, form):
+    """The scores and the differences may be pasted apart: each has the level in its heading."""
+    out = runs("report", "one.jsonl", f"{HOSTILE}.jsonl", "--level", "0.9", "--format", form).out
+    assert 2 == len(re.findall(r"90\\?% CI, new problems", out))
+
+
 def test_latex(runs):
     """Signs that LaTeX takes for its own are escaped, and rows have their columns."""
     done = runs("report", "one.jsonl", f"{HOSTILE}.jsonl", "--format", "latex")

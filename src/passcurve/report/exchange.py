@@ -95,7 +95,9 @@ def _score(estimate: Mapping[str, Any] | None) -> str:
 
 
 def _differences(pairs: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    heads = ["A", "B", "metric", "A's", "B's", "A - B", "CI, new problems", "p", "p, adjusted"]
+    intervals = [row["new_problems"] for pair in pairs for row in pair["differences"] if row["new_problems"]]
+    level = f"{100 * intervals[0]['level']:g}% " if intervals else ""
+    heads = ["A", "B", "metric", "A's", "B's", "A - B", f"{level}CI, new problems", "p", "p, adjusted"]
     rows = []
     for pair in pairs:
         for row in pair["differences"]:
