@@ -129,7 +129,7 @@ def test_the_noise_is_never_below_that_of_the_model() -> None:
     c = np.random.default_rng(5).binomial(10, np.random.default_rng(6).beta(2, 3, 400))
     row, fit = check_row(10, c), beta_binomial_fit(10, c)
     assert fit.a > 1.0
-    model = float(sampling_variance(10, c, 8, method="beta-binomial").variance.sum())
+    model = math.fsum(sampling_variance(10, c, 8, method="beta-binomial").variance)
     total = total_noise(row, 8, 0.95).below - largest_variance(10, 8)
     assert model <= total <= 1.15 * model
 

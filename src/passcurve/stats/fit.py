@@ -7,6 +7,7 @@ of fitted a and b as if they were known is parametric empirical Bayes, Morris 19
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from passcurve.stats.counts import distinct_pairs
 from passcurve.stats.double_double import FloatArray
-from passcurve.stats.rows import IntArray, check_integer, check_positive, check_row
+from passcurve.stats.rows import IntArray, Row, check_integer, check_positive, check_row
 
 LEAST_SIZE, MOST_SIZE = 1e-3, 1e6
 """Range of a + b.  Beyond it the likelihood is flat: problems pass always or never, or are all equal."""
@@ -24,6 +25,8 @@ _LARGEST_K = 10**6
 """The cost grows with k: one factor each."""
 
 _STEPS = 200
+_TERMS = 256
+"""Terms of a sum that are worked out at once."""
 _CLOSE = 1e-9
 
 
@@ -54,6 +57,13 @@ def beta_binomial_fit(n: ArrayLike, c: ArrayLike) -> BetaBinomial:
     a / (a + b) is determined), and for counts that cannot be.
     """
     row = check_row(n, c)
+    return _fit(row.n.tobytes(), row.c.tobytes())
+
+
+@functools.lru_cache(maxsize=64)
+def _fit(n: bytes, c: bytes) -> BetaBinomial:
+    """Return the fit of counts in 64 bits each: intervals for many k need that of one data set again and again."""
+    row = Row(np.frombuffer(n, np.int64), np.frombuffer(c, np.int64))
     if not row.c.any() or (row.c == row.n).all():
         raise ValueError(f"all {int(row.n.sum())} samples {'failed' if not row.c.any() else 'passed'}: nothing to fit")
     if row.n.max() == 1:
@@ -90,10 +100,11 @@ def posterior_moments(passed: FloatArray, failed: FloatArray, k: int) -> Posteri
     size = passed + failed
     log_q = np.zeros(np.shape(size))
     log_quotient = np.zeros(np.shape(size))
-    for j in range(k):
+    for start in range(0, k, _TERMS):
+        j = np.arange(start, min(k, start + _TERMS)).reshape(-1, *(1 for _ in np.shape(size)))
         # The same as log1p(-passed / (size + j)), and finite where failed is next to nothing.
-        log_q -= np.log1p(passed / (failed + j))
-        log_quotient += np.log1p(k * passed / ((failed + j) * (size + k + j)))
+        log_q -= np.log1p(passed / (failed + j)).sum(axis=0)
+        log_quotient += np.log1p(k * passed / ((failed + j) * (size + k + j))).sum(axis=0)
     # E[q^2k] - E[q^k]^2: as a difference where the two are far apart, else by their quotient, which keeps the digits.
     far = log_quotient > 1.0
     square = np.exp(2.0 * log_q)

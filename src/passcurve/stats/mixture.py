@@ -7,6 +7,7 @@ weights.  The grid has equal steps of the angle: p = sin^2(angle), on which all 
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -31,6 +32,16 @@ def grid_chances(n: int) -> FloatArray:
 
 def mixture_variance(row: Row, k: int) -> float:
     """Return the mean over the fitted mixture of the sum of the problems' variances of pass@k over fresh samples."""
+    total = 0.0
+    for n, weights in _fitted(row.n.tobytes(), row.c.tobytes()):
+        total += float(weights @ variance_at(grid_chances(int(row.n.max())), n, k))
+    return total
+
+
+@functools.lru_cache(maxsize=16)
+def _fitted(all_n: bytes, all_c: bytes) -> tuple[tuple[int, FloatArray], ...]:
+    """Return for each n how many of its problems have each chance, given counts in 64 bits each."""
+    row = Row(np.frombuffer(all_n, np.int64), np.frombuffer(all_c, np.int64))
     pairs = distinct_pairs(row.n, row.c)
     problems = np.bincount(pairs.which).astype(np.float64)
     chances = grid_chances(int(row.n.max()))
@@ -42,11 +53,9 @@ def mixture_variance(row: Row, k: int) -> float:
         weights *= (problems / (likelihood @ weights)) @ likelihood / row.n.size
     posterior = likelihood * weights
     posterior /= posterior.sum(axis=1, keepdims=True)
-    total = 0.0
-    for n in sorted(set(pairs.n.tolist())):
-        alike = pairs.n == n
-        total += float(problems[alike] @ posterior[alike] @ variance_at(chances, n, k))
-    return total
+    return tuple(
+        (n, problems[alike] @ posterior[alike]) for n in sorted(set(pairs.n.tolist())) for alike in [pairs.n == n]
+    )
 
 
 def variance_at(chances: FloatArray, n: int, k: int) -> FloatArray:

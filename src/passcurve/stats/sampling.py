@@ -20,6 +20,9 @@ from passcurve.stats.fit import beta_binomial_fit
 from passcurve.stats.passk import fail_at_k, var_pass_at_k
 from passcurve.stats.rows import Row, check_integer, check_row
 
+_MOST_LOGS = 1 << 20
+"""Numbers that are worked on at once."""
+
 VarianceFrom = Literal["unbiased", "beta-binomial", "none"]
 
 
@@ -75,31 +78,43 @@ def _unbiased(row: Row, k: int, at: int | None) -> FloatArray:
 
 def expected_variance(row: Row, k: int, a: float, b: float, at: int | None = None) -> FloatArray:
     """Return the mean of the variance over the chances that a beta distribution and the counts leave open."""
-    pairs = distinct_pairs(row.n, row.c)
+    return _expected_variance(row.n.tobytes(), row.c.tobytes(), k, a, b, at)
+
+
+@functools.lru_cache(maxsize=8)
+def _expected_variance(all_n: bytes, all_c: bytes, k: int, a: float, b: float, at: int | None) -> FloatArray:
+    """Return the same for counts in 64 bits each: the value of an interval and its width both need it."""
+    pairs = distinct_pairs(np.frombuffer(all_n, np.int64), np.frombuffer(all_c, np.int64))
     variances = np.empty(pairs.n.size)
-    steps = np.arange(2 * k)
-    for i, (n, c) in enumerate(zip(pairs.n.tolist(), pairs.c.tolist(), strict=True)):
-        logs = np.concatenate([[0.0], np.cumsum(np.log1p(-(a + c) / (a + b + n + steps)))])
-        variances[i] = _with_overlap(overlap_probabilities(n if at is None else at, k), logs)
-    return variances[pairs.which]
+    for n in sorted(set(pairs.n.tolist())):
+        alike = np.flatnonzero(pairs.n == n)
+        weights = overlap_probabilities(n if at is None else at, k)
+        steps = a + b + n + np.arange(2 * k)
+        for some in np.array_split(alike, -(-alike.size * 2 * k // _MOST_LOGS)):
+            logs = np.zeros((some.size, 2 * k + 1))
+            np.cumsum(np.log1p(-(a + pairs.c[some, None]) / steps), axis=1, out=logs[:, 1:])
+            # All terms have one sign, so that a plain sum keeps their digits.
+            variances[some] = _overlap_terms(weights, logs).sum(axis=1)
+    of_all: FloatArray = variances[pairs.which]
+    of_all.setflags(write=False)
+    return of_all
 
 
 @functools.lru_cache(maxsize=1024)
 def largest_variance(n: int, k: int) -> float:
     """Return the variance of one problem with n samples at the chance where it is largest."""
-    weights = overlap_probabilities(n, k)
-    best = 0.0
     # The largest lies near the chance at which half of the k-subsets fail.
-    for log_q in (-np.exp(np.linspace(-4.0, 3.0, 141)) / k).tolist():
-        best = max(best, _with_overlap(weights, log_q * np.arange(2 * k + 1, dtype=np.float64)))
-    return best
+    log_q = -np.exp(np.linspace(-4.0, 3.0, 141)) / k
+    terms = _overlap_terms(overlap_probabilities(n, k), log_q[:, None] * np.arange(2 * k + 1))
+    return math.fsum(terms[terms.sum(axis=1).argmax()])
 
 
-def _with_overlap(weights: FloatArray, logs: FloatArray) -> float:
-    """Return the sum over j of h(j) (Q_(2k-j) - Q_(2k)) from log Q_0, log Q_1, ... log Q_(2k)."""
+def _overlap_terms(weights: FloatArray, logs: FloatArray) -> FloatArray:
+    """Return h(j) (Q_(2k-j) - Q_(2k)) for j = 1 ... k from log Q_0, log Q_1, ... log Q_(2k); a row for each row."""
     k = weights.size - 1
-    shared = logs[2 * k - np.arange(1, k + 1)]
-    return math.fsum(weights[1:] * -np.exp(shared) * np.expm1(logs[2 * k] - shared))
+    shared, both = logs[:, 2 * k - 1 : k - 1 : -1], logs[:, 2 * k :]
+    terms: FloatArray = weights[1:] * -np.exp(shared) * np.expm1(both - shared)
+    return terms
 
 
 @functools.lru_cache(maxsize=1024)
