@@ -15,13 +15,16 @@ _SEEN_SHOWN = 3
 
 def number(value: float) -> str:
     """Return a score with four digits, ``.4660``; a bare 1 or 0 only when it is exact."""
+    if value < 0.0:
+        text = number(-value)
+        return {"<": ">-", ">": "<-"}.get(text[0], f"-{text[0]}") + text[1:]
     if value in (0.0, 1.0):
         return f"{value:.4f}"
     if 0.99995 <= value < 1.0:
         return ">.9999"
-    if abs(value) < 0.00005:
-        return f"{'-' if value < 0 else ''}<.0001"
-    return f"{'-' if value < 0 else ''}{f'{abs(value):.4f}'.removeprefix('0')}"
+    if value < 0.00005:
+        return "<.0001"
+    return f"{value:.4f}".removeprefix("0")
 
 
 def number_or_dash(value: float | None) -> str:

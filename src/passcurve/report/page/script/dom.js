@@ -86,10 +86,12 @@ function counted(value) {
 }
 
 /**
- * Return a share or a difference of shares without the zero before the point.
+ * Return a share or a difference of shares without the zero before the point; a bare 0 or 1 only where it is exact.
  * @param {number} value
  */
 function share(value) {
+  if (value > 0 && value < 0.005) return '<.01';
+  if (value >= 0.995 && value < 1) return '>.99';
   return value.toFixed(2).replace(/^0/, '');
 }
 
