@@ -9,7 +9,12 @@ from corpus.cases import CASE_ATTACKS, HONEST, PROBLEMS_OF_RULES
 
 pytestmark = pytest.mark.ci
 
-RUNS = (("full", "rewind"), ("full", "fork"), ("restricted", "rewind"), ("restricted", "fork"))
+RUNS = (
+    ("full", "rewind"),
+    pytest.param(("full", "fork"), marks=pytest.mark.nightly),
+    pytest.param(("restricted", "rewind"), marks=pytest.mark.nightly),
+    ("restricted", "fork"),
+)
 
 
 @pytest.fixture(scope="module", params=RUNS, ids=", ".join)

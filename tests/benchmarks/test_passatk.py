@@ -38,7 +38,7 @@ def check(which, folder):
             assert words(passatk.DOCS / f"{block.picture}.svg") == words(folder / f"{block.picture}.svg")
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_commands_that_need_little_print_what_the_pages_say(tmp_path):
     """Each command prints what stands below it, and its picture has the words of the one on its page."""
     cheap = [at for at, block in enumerate(BLOCKS) if re.match(r"passcurve (lab urn|bench list)", block.command)]

@@ -136,8 +136,15 @@ def test_a_busy_machine(run_of, rows, burning, nothing_left):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("reuse", ["fork", "rewind"])
-@pytest.mark.parametrize("timeout", [0.1, 0.3])
+@pytest.mark.parametrize(
+    ("timeout", "reuse"),
+    [
+        (0.1, "rewind"),
+        (0.3, "fork"),
+        pytest.param(0.1, "fork", marks=pytest.mark.nightly),
+        pytest.param(0.3, "rewind", marks=pytest.mark.nightly),
+    ],
+)
 def test_sleep_counts_below_a_second(shell, reuse, timeout):
     """A program that sleeps beyond a short limit is stopped wherever it is judged, and so is a reference."""
     problem = {

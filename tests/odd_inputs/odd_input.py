@@ -16,7 +16,7 @@ CASES: dict[str, list[Case]] = {
 }
 """All cases, by the file that they stand in."""
 
-DEFAULT, IN_CI = 2, 6
+DEFAULT, IN_CI = 2, 3
 """Cases of each file that the default run has, and that continuous integration has; the others are tried at night."""
 
 

@@ -17,11 +17,14 @@ SECRET = "a-canary-of-the-supervisor"
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave the level ``restricted`` to CI where this machine has ``full``: nearly all the code is the same."""
+    """Leave the level ``restricted`` to CI where this machine has ``full``: nearly all the code is the same.
+
+    Of a test that the default run leaves to CI altogether the night has it.
+    """
     second = [item for item in items if isinstance(item, pytest.Function) and _is_restricted(item)]
     if second and has_level("full"):
         for item in second:
-            item.add_marker(pytest.mark.ci)
+            item.add_marker(pytest.mark.nightly if item.get_closest_marker("ci") else pytest.mark.ci)
 
 
 def _is_restricted(item: pytest.Function) -> bool:
