@@ -91,6 +91,16 @@ def test_csv_has_every_number_of_the_record(runs):
     assert all(row["reason"] for row in rows if not row["value"])
 
 
+@pytest.mark.parametrize("form", ["csv", "markdown", "latex"])
+def test_a_table_without_a_comparison_says_so(runs, form):
+    """CSV has none, and runs without a common problem have none in any form."""
+    runs.write("other.jsonl", [{"task_id": "P/0", "passed": at > 3} for at in range(9)])
+    words = ("report", "one.jsonl", "--format", form)
+    for other, said in ((f"{HOSTILE}.jsonl", "CSV has the scores alone"), ("other.jsonl", "no comparison: ")):
+        done = runs(*words, other)
+        assert (form == "csv" or other == "other.jsonl") == (said in done.err), done
+
+
 @pytest.mark.parametrize(
     ("words", "named"),
     [

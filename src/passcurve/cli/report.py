@@ -62,6 +62,10 @@ def _write_tables(made: Report, form: TableFormat) -> None:
     for name, run in zip(made.record["runs"], made.scored, strict=True):
         for note in run.notes:
             warn(printable(f"note: {name['name']}: {note}"))
+    if made.comparison is None and made.record["comparison"]:
+        warn(printable(f"no comparison: {made.record['comparison']['reason']}"))
+    if made.comparison is not None and form is TableFormat.csv:
+        warn("note: CSV has the scores alone; the other formats have the comparison")
     if form is not TableFormat.text:
         for line in exchange.table_lines(made.record, form.value):
             write(line)
@@ -74,8 +78,6 @@ def _write_tables(made: Report, form: TableFormat) -> None:
         write_lines(scored_lines(msgspec.structs.replace(run, estimates=tuple(steps)), ""))
     if made.comparison is not None:
         write_lines(["", *comparison.comparison_lines(made.comparison)])
-    elif made.record["comparison"]:
-        warn(printable(f"no comparison: {made.record['comparison']['reason']}"))
 
 
 def _check_output(output: Path | None) -> None:
