@@ -96,9 +96,9 @@ def test_a_table_without_a_comparison_says_so(runs, form):
     """CSV has none, and runs without a common problem have none in any form."""
     runs.write("other.jsonl", [{"task_id": "P/0", "passed": at > 3} for at in range(9)])
     words = ("report", "one.jsonl", "--format", form)
-    for other, said in ((f"{HOSTILE}.jsonl", "CSV has the scores alone"), ("other.jsonl", "no comparison: ")):
+    for other, note in ((f"{HOSTILE}.jsonl", "CSV has the scores alone"), ("other.jsonl", "no comparison: ")):
         done = runs(*words, other)
-        assert (form == "csv" or other == "other.jsonl") == (said in done.err), done
+        assert (form == "csv" or other == "other.jsonl") == (note in done.err), done
 
 
 @pytest.mark.parametrize(
