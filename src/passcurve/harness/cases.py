@@ -46,7 +46,7 @@ class CaseCheck:
         self._tests = CaseTests(data)
         self._runs_each_suite = data["each_suite"]
         self._goes_on, self._records = data["all_tests"], job["record"] is not None
-        self._comparator = data["comparator"], data["tolerance"], data["floats"], data["reduced"]
+        self._comparator = data["comparator"], data["tolerance"], data["floats"], data["flattened"]
         self._proxy = proxy
         self._notify = notify
         self._connection = proxy.connection
@@ -109,7 +109,7 @@ class CaseCheck:
             comparator.note_expected(is_float=has_floats(packed), is_empty=has_nothing(packed))
             return True
         expected = self._unpack(packed)
-        if comparator.accepts(arguments, value, expected, self._proxy.reduced):
+        if comparator.accepts(arguments, value, expected, self._proxy.last_flattened):
             return True
         self._note_failure(test, "wrong result", expected, "")
         return False

@@ -21,7 +21,7 @@ _TEXTS_BY_CHANCE = 3
 """Texts in one result whose order may well be the same under other hashes."""
 
 _ARRAY, _DEQUE = "ndarray", "deque"
-"""Types whose instances do not compare as the lists do that they are reduced to."""
+"""Types whose instances do not compare as the lists do that they are flattened to."""
 
 Rule = Callable[["tuple[Any, ...]", Any, Any, float], bool]
 """Arguments of the call, its result, the expected result, and the absolute tolerance."""
@@ -145,13 +145,13 @@ RULES: dict[str, Rule] = {
 class Comparator:
     """A rule with its tolerance, for the tests of one suite."""
 
-    def __init__(self, name: str, tolerance: float, floats: str, reduced: str = "plain") -> None:
+    def __init__(self, name: str, tolerance: float, floats: str, flattened: str = "plain") -> None:
         self._rule = RULES[name]
         self.accepts_equal = self._rule in (_equal, _equal_or_true, _equal_or_zero)
         """A value of equal encoding is right, whatever the arguments and the tolerance."""
         self._tolerance = tolerance
         self._floats = floats
-        self._reduced = reduced
+        self._flattened = flattened
 
     def keep(self, value: Any) -> Any:
         """Return what the rule needs of an expected result."""
@@ -163,27 +163,25 @@ class Comparator:
         if are_floats and self._floats != "equal" and not self._tolerance:
             self._tolerance = FLOAT_TOLERANCE
 
-    def accepts(
-        self, arguments: tuple[Any, ...], value: Any, expected: Any, reduced_from: tuple[str, ...] = ()
-    ) -> bool:
-        """Return whether a result is right; ``reduced_from`` names the types in it that were no plain data."""
+    def accepts(self, arguments: tuple[Any, ...], value: Any, expected: Any, types: tuple[str, ...] = ()) -> bool:
+        """Return whether a result is right; ``types`` are the names of those that were flattened in it."""
         self.note_expected(is_float=is_float(expected), is_empty=is_empty(expected))
         try:
-            if reduced_from and self._reduced != "plain" and self._rule in _BY_EQUALITY:
-                return self._accepts_reduced(arguments, value, expected, reduced_from)
+            if types and self._flattened != "plain" and self._rule in _BY_EQUALITY:
+                return self._accepts_flattened(arguments, value, expected, types)
             return self._rule(arguments, value, expected, self._tolerance)
         except Exception:
             # Of what a sample returns: too large a number, a text where a list is due, an iterator that fails.
             return False
 
-    def _accepts_reduced(self, arguments: tuple[Any, ...], value: Any, expected: Any, types: tuple[str, ...]) -> bool:
-        """Return whether a result is right in the process that it was made in, before it was reduced."""
+    def _accepts_flattened(self, arguments: tuple[Any, ...], value: Any, expected: Any, types: tuple[str, ...]) -> bool:
+        """Return whether a result is right in the process that it was made in, before it was flattened."""
         is_array, is_deque = _ARRAY in types, _DEQUE in types
         if is_array and not _has_one_item(value):
             # The comparison gives an array, which is neither true nor false.
             return False
         has_type = type(value) in (list, tuple) and not is_array and not is_deque
-        tolerance = self._tolerance if has_type or self._reduced != "typed" else 0.0
+        tolerance = self._tolerance if has_type or self._flattened != "typed" else 0.0
         if is_deque:
             return bool(tolerance) and type(value) is type(expected) and is_close(value, expected, tolerance)
         return self._rule(arguments, value, expected, tolerance)

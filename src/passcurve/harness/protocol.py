@@ -84,7 +84,7 @@ class CaseData(TypedDict):
     comparator: str
     tolerance: float
     floats: str
-    reduced: str
+    flattened: str
     all_tests: bool
     """Go on after a test that fails."""
     each_suite: bool

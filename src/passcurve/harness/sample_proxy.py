@@ -110,8 +110,8 @@ class SampleProxy:
         """The last exception that the sample raised, as it was raised here."""
         self.flattened: set[str] = set()
         """Names of types that the sample reduced to plain data."""
-        self.reduced: tuple[str, ...] = ()
-        """Those of the last result."""
+        self.last_flattened: tuple[str, ...] = ()
+        """Those in the last result."""
         self.calls = 0
 
     def make_function(self, number: int, name: str) -> Callable[..., Any]:
@@ -145,7 +145,7 @@ class SampleProxy:
     def _make_call(self, number: int, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], expected: bytes) -> Any:
         self.last_call = call = CallRecord(name, args, kwargs)
         self.calls += 1
-        self.reduced = ()
+        self.last_flattened = ()
         if self._replayed_count < len(self._replayed):
             if number or not recording.matches(args, kwargs, self._replayed[self._replayed_count]):
                 self.connection.stop("diverged", "the tests make another call than the recorded one")
@@ -207,8 +207,8 @@ class SampleProxy:
     def _add_flattened(self, names: Any) -> None:
         if type(names) is not tuple:
             self.connection.stop("protocol", "names of types that are not a tuple")
-        self.reduced = tuple(name[:80] for name in names[:8] if type(name) is str)
-        for name in self.reduced:
+        self.last_flattened = tuple(name[:80] for name in names[:8] if type(name) is str)
+        for name in self.last_flattened:
             if len(self.flattened) < FLATTENED_TYPES:
                 self.flattened.add(name)
 

@@ -280,7 +280,7 @@ def _case_data(cases: Cases, plan: CheckPlan, *, all_tests: bool) -> CaseData:
         "comparator": cases.comparator,
         "tolerance": cases.tolerance,
         "floats": cases.floats,
-        "reduced": cases.reduced,
+        "flattened": cases.flattened,
         "all_tests": all_tests,
         "each_suite": cases.each_suite,
     }

@@ -85,8 +85,8 @@ class Cases(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ca
     floats: Literal["equal", "close", "close or empty"] = "close"
     """How floats compare where no tolerance is set: once one result is expected to be all floats, this and all later
     ones need only be close; to old editions of EvalPlus an empty list was all floats, too."""
-    reduced: Literal["plain", "equal", "typed"] = "plain"
-    """How a result compares that was no plain data: ``plain`` as what it was reduced to; ``equal`` as in the process
+    flattened: Literal["plain", "equal", "typed"] = "plain"
+    """How a result compares that was flattened to plain data: ``plain`` as that data; ``equal`` as in the process
     that it was made in, where a deque equals no list and an array of several items nothing; ``typed`` so that a number
     of numpy must be equal where a float need only be close, too."""
 

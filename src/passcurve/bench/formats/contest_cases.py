@@ -55,7 +55,7 @@ def call_cases(
         timeout_s=timeout_s,
         form=WITH_TYPING,
         floats="equal",
-        reduced="equal" if as_harness else "plain",
+        flattened="equal" if as_harness else "plain",
     )
 
 

@@ -51,7 +51,7 @@ class _Edition(NamedTuple):
     test_s: float = 4.0
     each_suite: bool = True
     floats: Literal["equal", "close", "close or empty"] = "close"
-    reduced: Literal["plain", "equal", "typed"] = "typed"
+    flattened: Literal["plain", "equal", "typed"] = "typed"
     rules: Mapping[str, str] = {}
     """Rules that differ from those of today, by function."""
 
@@ -62,14 +62,14 @@ _RULES_BEFORE_SETS = {
     **dict.fromkeys(("similar_elements", "common_in_nested_lists", "find_dissimilar", "Diff"), "hash-order"),
 }
 # A rule that accepts anything checks nothing.
-_NATIVE = _Edition(each_suite=False, reduced="plain", rules={"are_equivalent": "equal-or-true"})
+_NATIVE = _Edition(each_suite=False, flattened="plain", rules={"are_equivalent": "equal-or-true"})
 _EDITIONS = {
     # HumanEval+ v0.1.9: inputs had 0.2 s, on a loaded machine.  This stands for it here: of the published samples the
     # slowest that had passed takes 0.04 s for an input, the fastest that was stopped more than 0.15 s.
-    "84f4b93a1270b492e4c54d5212da7a5b": _Edition(test_s=0.08, floats="equal", reduced="equal"),
+    "84f4b93a1270b492e4c54d5212da7a5b": _Edition(test_s=0.08, floats="equal", flattened="equal"),
     # MBPP+ v0.1.0.
     "ebe95df0d5220f00cedd6f4bddea35e4": _Edition(
-        test_s=1.0, floats="close or empty", reduced="equal", rules=_RULES_BEFORE_SETS
+        test_s=1.0, floats="close or empty", flattened="equal", rules=_RULES_BEFORE_SETS
     ),
 }
 """By md5 of the file: what published results of that edition were made with."""
@@ -112,7 +112,7 @@ def _problem(row: Row, edition: _Edition) -> Problem:
             each_suite=edition.each_suite,
             reference_factor=_REFERENCE_FACTOR,
             floats=edition.floats,
-            reduced=edition.reduced,
+            flattened=edition.flattened,
         ),
         timeout_s=_WHOLE_S,
     )

@@ -57,15 +57,15 @@ def evalplus(value: Any, expected: Any, *, is_typed: bool) -> bool:
         return False
 
 
-def reduced(value: Any, names: list[str]) -> Any:
-    """Return what crosses in place of a value, and note the types that were reduced."""
+def flattened(value: Any, names: list[str]) -> Any:
+    """Return what crosses in place of a value, and note the types that were flattened."""
     if type(value) in (list, tuple):
-        return type(value)(reduced(item, names) for item in value)
+        return type(value)(flattened(item, names) for item in value)
     plain = None if type(value) in (dict, int, float, bool, str) else flatten(value, type(value))
     if plain is None:
         return value
     names.append(type(value).__name__)
-    return reduced(plain[0], names)
+    return flattened(plain[0], names)
 
 
 @pytest.mark.parametrize("rule", ["equal", "typed"])
@@ -74,7 +74,7 @@ def test_the_verdict_is_that_of_evalplus(name: str, rule: str) -> None:
     """With an equal value, a close one, and another one of the same shape."""
     result, *others = RESULTS[name]
     names: list[str] = []
-    value = reduced(result, names)
+    value = flattened(result, names)
     assert names
     for expected in others:
         with warnings.catch_warnings():
@@ -88,5 +88,5 @@ def test_natively_they_count_as_plain_data() -> None:
     """A result in a deque or an array is right where an equal list is."""
     for name in ("a deque", "an array", "a list of a class"):
         names: list[str] = []
-        value = reduced(RESULTS[name][0], names)
+        value = flattened(RESULTS[name][0], names)
         assert Comparator("equal", 0.0, "close").accepts((), value, [1, 2], tuple(names))
