@@ -53,9 +53,8 @@ def _fitted(all_n: bytes, all_c: bytes) -> tuple[tuple[int, FloatArray], ...]:
         weights *= (problems / (likelihood @ weights)) @ likelihood / row.n.size
     posterior = likelihood * weights
     posterior /= posterior.sum(axis=1, keepdims=True)
-    return tuple(
-        (n, problems[alike] @ posterior[alike]) for n in sorted(set(pairs.n.tolist())) for alike in [pairs.n == n]
-    )
+    counted: FloatArray = problems[:, None] * posterior
+    return tuple((n, counted[pairs.n == n].sum(axis=0)) for n in sorted(set(pairs.n.tolist())))
 
 
 def variance_at(chances: FloatArray, n: int, k: int) -> FloatArray:
