@@ -1,6 +1,6 @@
 """CPU of a script's tests above compiling and running the same text in a warm process.
 
-python benchmarks/script_cost.py [--rounds 200]
+Run: python benchmarks/script_cost.py [--rounds 200]
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class TestMetrics:
 
     @pytest.mark.parametrize("metric", ["maj@k", "best-of@k", "max@k", "min@k", "n@k", "ranked@k"])
     def test_the_function_that_a_refusal_names_exists(self, shell, metric):
-        """What the command cannot have is computed by a function of the package, under the name that is printed."""
+        """The message that refuses a metric names a function that can be imported and called."""
         (name,) = re.findall(r"passcurve\.[\w.]+", shell("show", "nowhere", "--metric", metric).err)
         assert callable(pkgutil.resolve_name(name.replace("passcurve.stats.", "passcurve.stats:")))
 

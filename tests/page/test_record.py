@@ -173,7 +173,7 @@ def test_causes_are_those_that_are_counted(two_runs: Made):
 
 
 def test_dots_say_a_value_as_the_tables_do():
-    """What rounds to 1 or to 0 without being it is not called 1 or 0 where the pointer rests, either."""
+    """The tooltip of a point writes a value near 0 or 1 as <.0001 or >.9999."""
     points = [{"k": k, "value": value, "low": None, "high": None} for k, value in ((1, 0.00001), (5, 0.99999))]
     figure = curve_figure([{"name": "a", "curves": {"pass@k": points}, "curve": None, "extrapolation": None}])
     assert ["a: pass@1 <.0001", "a: pass@5 >.9999"] == re.findall(r"a: pass@\d [<>][.0-9]+", html.unescape(str(figure)))

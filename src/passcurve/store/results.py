@@ -75,7 +75,7 @@ class Verdicts(Protocol):
         ...
 
     def bytes_at(self, row: int) -> bytes | None:
-        """Return the stored line, or None where there is none: equal verdicts are encoded once with it."""
+        """Return the stored line, or None; equal lines have their members encoded once."""
         ...
 
     def digest_at(self, row: int) -> str | None:
