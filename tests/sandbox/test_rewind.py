@@ -315,7 +315,7 @@ while True:
 '''
 job = {"prompt": b"", "test": b"", "entry_point": "f", "seed": 0, "write_back": False, "output_bytes": 1 << 20}
 job |= {"code": marshal.dumps((compile(FORGER, "forger", "exec"), compile("", "tests", "exec"), ""))}
-job |= {"replayed": b"", "record": None, "number": ""}
+job |= {"replayed": b"", "live": True, "record": None, "number": ""}
 loaded = frame(b"d" + (2).to_bytes(4, "little") + text(b"loaded") + b"T" + text(b"found") + b"T")
 sets = 180_000
 large = b"d" + (1).to_bytes(4, "little") + text(b"value") + b"l" + sets.to_bytes(4, "little") + b"S\\0\\0\\0\\0" * sets

@@ -13,6 +13,8 @@ from passcurve.harness.wire import MAX_FRAME, TooMuchError, WireError
 MAX_DESCRIPTORS = 6
 _ANCILLARY_BYTES = socket.CMSG_LEN(MAX_DESCRIPTORS * 4)
 _U32 = struct.Struct("<I")
+EMPTY = _U32.pack(0)
+"""An empty frame."""
 
 
 class ConnectionClosed(Exception):  # noqa: N818 - an event, not a mistake
@@ -51,7 +53,10 @@ def receive_frame(fd: int, limit: int, read: Callable[[int, int], bytes] = os.re
     Raises ConnectionClosed at end of file, TooMuchError for a frame over ``limit`` bytes, and WireError for a frame
     over MAX_FRAME, which no sender makes.
     """
-    size = _U32.unpack(_read_exactly(fd, 4, read))[0]
+    head = _read_exactly(fd, 4, read)
+    if head == EMPTY:
+        return b""
+    size = _U32.unpack(head)[0]
     if size > MAX_FRAME:
         raise WireError("a frame of %d bytes, which no sender makes" % size)
     if size > limit:
@@ -61,7 +66,7 @@ def receive_frame(fd: int, limit: int, read: Callable[[int, int], bytes] = os.re
 
 def _read_exactly(fd: int, size: int, read: Callable[[int, int], bytes]) -> bytes:
     try:
-        data = read(fd, min(size, 1 << 20)) if size else b""
+        data = read(fd, size if size < 1 << 20 else 1 << 20) if size else b""
         if len(data) == size:
             return data
         parts = [data]

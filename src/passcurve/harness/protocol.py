@@ -36,7 +36,16 @@ class SampleForm(TypedDict, total=False):
     """The process is to be rewound: it can open no file."""
 
 
-class SampleJob(SampleForm):
+class FirstCalls(TypedDict):
+    """The part of the jobs of a sample and of its tests that says which calls come first."""
+
+    replayed: bytes
+    """Packed arguments of the calls, which the sample gets with its job; empty for none."""
+    live: bool
+    """Each is ordered; otherwise the sample makes them without an order, and no others."""
+
+
+class SampleJob(SampleForm, FirstCalls):
     """Job of the process that runs a sample."""
 
     program: bytes
@@ -44,8 +53,6 @@ class SampleJob(SampleForm):
     seed: int
     output_bytes: int
     """Largest text or bytes that one reply may hold."""
-    replayed: bytes
-    """Packed arguments of the calls to make without an order; empty for none."""
     digests: bool
     """Send a digest in place of a result of very many items."""
 
@@ -142,7 +149,7 @@ class RecordOrder(TypedDict):
     """Report the calls that the tests make whatever the results."""
 
 
-class RefereeJob(TypedDict):
+class RefereeJob(FirstCalls):
     """Job of the process that runs the tests of a problem."""
 
     prompt: bytes
@@ -156,8 +163,6 @@ class RefereeJob(TypedDict):
     """Total size of the replies, in bytes."""
     write_back: bool
     """Copy the changes that a sample makes to its arguments to the objects of the tests."""
-    replayed: bytes
-    """Packed arguments of the calls that the sample makes without an order; empty for none."""
     record: RecordOrder | None
     """Order to report what later checks of this problem need; None where a sample is checked."""
     cases: CaseData | None
@@ -185,7 +190,10 @@ class LoadReply(TypedDict, total=False):
 
 
 class Order(TypedDict, total=False):
-    """Order of the referee: call an object, or return the next item of an iterator."""
+    """Order of the referee: call an object, or return the next item of an iterator.
+
+    An empty frame orders the next of the calls that came with the job.
+    """
 
     call: int
     args: tuple[Any, ...]

@@ -22,10 +22,7 @@ class CheckStopped(BaseException):
 
 
 class SampleConnection:
-    """Sender of orders to a sample and receiver of its replies; the first problem stops the check for good.
-
-    ``can_send`` is false if the sample makes all calls without orders.
-    """
+    """Sender of orders to a sample and receiver of its replies; the first problem stops the check for good."""
 
     def __init__(
         self,
@@ -38,7 +35,8 @@ class SampleConnection:
     ) -> None:
         self._descriptor = descriptor
         self._remaining_bytes = output_bytes
-        self._can_send = can_send
+        self.can_send = can_send
+        """False if the sample makes all calls without orders."""
         self._encode = Encoder(reduce).encode
         self._decode = Decoder(resolve, output_bytes // VALUE_BYTES).decode
         self.stop_reason: tuple[str, str] | None = None
@@ -51,15 +49,15 @@ class SampleConnection:
         """A record was sent, at least in part, and no other has come since."""
 
     def send(self, record: Mapping[str, Any]) -> None:
-        """Send a record."""
+        """Send a record; an empty one is an empty frame."""
         if self.stop_reason is not None:
             raise CheckStopped
-        if not self._can_send:
+        if not self.can_send:
             self.stop("diverged", "the tests make a call that was not recorded")
         if self._awaits_reply or self.bytes_read == UNKNOWN:
             self._stop_interrupted()
         try:
-            data = self._encode(record)
+            data = self._encode(record) if record else b""
             self._awaits_reply = True
             send_frame(self._descriptor, data)
         except WireError as error:

@@ -86,15 +86,15 @@ class CallRecord:
 class SampleProxy:
     """One sample, as the tests see it.
 
-    A sample may have made recorded calls before any order: it then sends their outcomes in order, and each is taken
-    when the tests make that very call.
+    A sample has recorded calls.  Unless it is live, it makes them before any order, and sends their outcomes in order;
+    each is taken when the tests make that very call.
     """
 
     def __init__(self, descriptor: int, job: RefereeJob) -> None:
         self.connection = SampleConnection(
             descriptor,
             job["output_bytes"],
-            can_send=not job["replayed"],
+            can_send=job["live"],
             reduce=self._reduce,
             resolve=self._resolve,
         )
@@ -146,15 +146,18 @@ class SampleProxy:
         self.last_call = call = CallRecord(name, args, kwargs)
         self.calls += 1
         self.last_flattened = ()
+        is_recorded = False
         if self._replayed_count < len(self._replayed):
-            if number or not recording.matches(args, kwargs, self._replayed[self._replayed_count]):
+            is_recorded = not number and recording.matches(args, kwargs, self._replayed[self._replayed_count])
+            if not (is_recorded or self.connection.can_send):
                 self.connection.stop("diverged", "the tests make another call than the recorded one")
-            self._replayed_count += 1
-            return self._receive_reply(call, expected)["value"]
-        order: Order = {"call": number, "args": args, "kwargs": kwargs}
-        if self._write_back:
-            order["back"] = True
-        self.connection.send(order)
+        if self.connection.can_send:
+            order: Order = {"call": number, "args": args, "kwargs": kwargs}
+            if self._write_back:
+                order["back"] = True
+            # An order for the next call that came with the job says no more, so that it moves no object of the program.
+            self.connection.send({} if is_recorded else order)
+        self._replayed_count += is_recorded
         return self._receive_reply(call, expected)["value"]
 
     def _get_next(self, number: int) -> Any:
@@ -162,7 +165,7 @@ class SampleProxy:
             return self._ask_next(number)
 
     def _ask_next(self, number: int) -> Any:
-        if self._replayed_count < len(self._replayed):
+        if self._replayed_count < len(self._replayed) and not self.connection.can_send:
             self.connection.stop("diverged", "the tests use an iterator before they have made all recorded calls")
         self.connection.send({"next": number})
         return self._receive_reply(None)["value"]

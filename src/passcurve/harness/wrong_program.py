@@ -26,6 +26,7 @@ class _WrongProgram(SampleConnection):
         exec(source, names)
         self._function = names[entry_point]
         self._reply: dict[str, Any] = {"loaded": True, "has_entry_point": True}
+        self.can_send = True
         self.stop_reason: tuple[str, str] | None = None
         self.frame_bytes = 0
         self.bytes_read = UNKNOWN

@@ -110,7 +110,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     slice_s: float
     """Time after which the job is stopped, to run again later from the start; the time limit for the last run."""
     replayed: bytes = b""
-    """Calls that the program makes before the tests ask, which make no others; the setup has them too."""
+    """The first calls of the tests, which the program gets with its setup; it makes them before the tests ask."""
+    live: bool = False
+    """Whether it makes them when the tests ask, one by one."""
     record: bool = False
     """Report the results of the program, where the tests are data; without a sample, the calls that can be replayed."""
     without_sample: bool = False

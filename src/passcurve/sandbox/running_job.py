@@ -29,7 +29,11 @@ _LINE_BYTES = 1 << 12
 
 def is_interactive(job: Job) -> bool:
     """Tell whether the tests of a job ask one call at a time; otherwise the sample gets all calls at once."""
-    return not (job.replayed or job.without_sample)
+    return _is_live(job) and not job.without_sample
+
+
+def _is_live(job: Job) -> bool:
+    return job.live or not job.replayed
 
 
 class RunningJob:
@@ -56,7 +60,8 @@ class RunningJob:
         setup = self.job.setup
         # Of one size, whether it is kept or not: it moves later objects in memory.
         form = {"kept": self.is_kept} if setup.get("form") else {}
-        return _make_frame({**setup, **form, "replayed": b"" if self.is_interactive else setup["replayed"]})
+        # Calls that are asked one by one come with it all the same, for the same reason.
+        return _make_frame({**setup, **form, "live": _is_live(self.job)})
 
     def referee_setup(self, compiled_tests: CompiledTests) -> bytes:
         """Return the job as a frame for the tests' process, with what is compiled already."""
@@ -68,7 +73,8 @@ class RunningJob:
                 **(job.referee.setup if job.referee is not None else {}),
                 "code": code,
                 "output_bytes": job.limits.output_bytes,
-                "replayed": b"" if self.is_interactive else job.replayed,
+                "replayed": job.replayed,
+                "live": _is_live(job),
                 "record": self._record_order() if job.record or job.without_sample else None,
                 "number": self.number,
             }
