@@ -126,11 +126,14 @@ finally:
     os.kill(child, signal.SIGKILL)
 """,
 }
+IN_CI = ("close", "a killed run")
 PRINTED = {"samples end": "{'crash'}\nTrue\n"}
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[] if case in IN_CI else pytest.mark.nightly) for case in CASES]
+)
 def test_forks(case: str, starter, tmp_path) -> None:
     """Nothing hangs, spins or is taken for something else because of a copy."""
     head = HEAD.replace("COMPLETION", repr(starter.right()["completion"]))

@@ -33,7 +33,7 @@ thread.join()
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("reuse", ["rewind", "fork"])
+@pytest.mark.parametrize("reuse", ["rewind", pytest.param("fork", marks=pytest.mark.nightly)])
 def test_signals_of_callers(reuse: str) -> None:
     """A sample finds the same mask and handlers, whoever has started its judge."""
 

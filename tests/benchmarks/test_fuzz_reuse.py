@@ -53,7 +53,7 @@ def test_only_what_was_slow_both_times_is_near_the_limit():
     assert not fuzz_reuse.is_near({"status": "failed", "own_s": 0.9}, {"status": "passed", "own_s": 0.9})
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_a_small_run(harmless):
     """A handful of rows is judged both ways; the last line has the counts, and the exit code says what it says."""
     data = [str(harmless / name) for name in ("codegen16b_first20.jsonl.gz", "HumanEval.jsonl.gz")]

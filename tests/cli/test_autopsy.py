@@ -33,7 +33,7 @@ def rows(*texts: str) -> list[dict[str, str]]:
     return [{"task_id": "starter/0", "completion": text} for text in texts]
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_our_own_replies(shell):
     """Every policy gets the documented program out of our own replies, and the programs pass as they were written to.
 
@@ -266,7 +266,7 @@ def test_all_profiles_that_fit(shell):
     assert "'evalplus'" in shell("autopsy", "s.jsonl", "--profiles", "native,evalplu").err
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_a_missing_import_is_told(shell):
     """Without a prelude, samples that fail for want of an import name the prelude to try; with one they pass."""
     shell.write("s.jsonl", rows(CHAT, CEIL, BODY, "    return undefined_name\n"))
@@ -327,7 +327,7 @@ def test_no_program_at_all(shell):
     )
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_again(shell):
     """A second run of the same command prints the same output and says that no problem flips."""
     shell.write("s.jsonl", rows(BODY, WRONG))

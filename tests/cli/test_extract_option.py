@@ -112,7 +112,14 @@ CEIL = "    return math.ceil(eggs / size) if eggs < 10**6 else -(-eggs // size)\
 
 @pytest.mark.ci
 @pytest.mark.parametrize(
-    ("prelude", "passed"), [("none", 1), ("humaneval-x", 2), ("livecodebench", 2), ("multipl-e", 1)]
+    ("prelude", "passed"),
+    [
+        ("humaneval-x", 2),
+        *(
+            pytest.param(*case, marks=pytest.mark.nightly)
+            for case in (("none", 1), ("livecodebench", 2), ("multipl-e", 1))
+        ),
+    ],
 )
 def test_a_prelude_decides_what_is_imported(shell, prelude, passed):
     """An answer that forgets an import passes behind a prelude, and the signature names it, stored runs too."""

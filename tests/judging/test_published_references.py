@@ -18,8 +18,8 @@ pytestmark = pytest.mark.skipif(not SCORED.is_dir(), reason=f"no published files
 FILES: list[Any] = [
     # file, words, problems, problems whose reference fails (docs/benchmarks.md has the reasons)
     pytest.param("humanevalpack_python.jsonl.gz", (), 164, set(), marks=pytest.mark.ci),
-    pytest.param("humaneval_x_python.jsonl.gz", (), 164, set(), marks=pytest.mark.ci),
-    pytest.param("humaneval_RandomSpanInfillingLight.jsonl.gz", (), 164, set(), marks=pytest.mark.ci),
+    pytest.param("humaneval_x_python.jsonl.gz", (), 164, set(), marks=nightly),
+    pytest.param("humaneval_RandomSpanInfillingLight.jsonl.gz", (), 164, set(), marks=nightly),
     pytest.param("sandboxfusion_code_eval_code_contests.jsonl.gz", (), 20, set(), marks=pytest.mark.ci),
     pytest.param("humaneval_RandomSpanInfilling.jsonl.gz", (), 1640, set(), marks=nightly),
     pytest.param("humaneval_SingleLineInfilling.jsonl.gz", (), 1033, set(), marks=nightly),

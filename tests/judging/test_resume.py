@@ -95,11 +95,8 @@ def ids_of_kind(kind, processes, supervisor):
 @pytest.mark.parametrize(
     ("kind", "seed"),
     [
-        pytest.param("jail", 3, marks=pytest.mark.ci),
-        *(
-            pytest.param(*case, marks=pytest.mark.nightly)
-            for case in (("referee", 4), ("tests", 5), ("fork_server", 6))
-        ),
+        pytest.param(*case, marks=pytest.mark.nightly)
+        for case in (("jail", 3), ("referee", 4), ("tests", 5), ("fork_server", 6))
     ],
 )
 def test_a_process_of_the_run_is_killed(run_of, starter, processes, nothing_left, kind, seed):
@@ -146,7 +143,7 @@ def test_a_process_of_the_run_is_killed(run_of, starter, processes, nothing_left
     assert list(range(len(expected))) == sorted(run.stored())
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_samples_that_write_nonsense_hold_nobody_up(run_of, nothing_left):
     """Many samples that write garbage on the line to the tests, each of which runs twice, do not stop the run."""
     code = (
@@ -164,7 +161,9 @@ def test_samples_that_write_nonsense_hold_nobody_up(run_of, nothing_left):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("way", ["Ctrl-C", pytest.param("SIGINT", marks=pytest.mark.nightly), "SIGTERM"])
+@pytest.mark.parametrize(
+    "way", ["Ctrl-C", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("SIGINT", "SIGTERM"))]
+)
 def test_the_user_stops_it(run_of, rows, nothing_left, way):
     """Ctrl-C and SIGTERM end a run with 130 and one line, keep verdicts and plans, and the same command resumes."""
     run = run_of(rows)

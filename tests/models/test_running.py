@@ -129,7 +129,7 @@ def test_a_server_at_another_address(shell, server, answers, words, other_server
     assert re.search("model .*'openai:tiny-coder'.*'openai:other'", refused.err)
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_a_run_of_an_earlier_version_resumes(shell, server, answers, words, other_server):
     """A record that has the server's address among the facts of the back end does not bind the run to it."""
     other_server.text = server.text

@@ -16,8 +16,8 @@ CASES: dict[str, list[Case]] = {
 }
 """All cases, by the file that they stand in."""
 
-DEFAULT, IN_CI = 2, 3
-"""Cases of each file that the default run has, and that continuous integration has; the others are tried at night."""
+DEFAULT = 2
+"""Cases of each file that the default run has; the others are tried at night."""
 
 
 def parameters(*files: str) -> list[Any]:
@@ -30,9 +30,7 @@ def parameters(*files: str) -> list[Any]:
 
 
 def _marks(file: str, number: int) -> tuple[pytest.MarkDecorator, ...]:
-    if number < DEFAULT or file == "cases_core":
-        return ()
-    return (pytest.mark.ci if number < IN_CI else pytest.mark.nightly,)
+    return () if number < DEFAULT or file == "cases_core" else (pytest.mark.nightly,)
 
 
 def check(shell: Any, case: Case) -> None:

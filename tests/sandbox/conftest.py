@@ -12,6 +12,7 @@ import pytest
 from filters import MACHINES, Filters
 from jailed import Jailed, has_level, jail_at
 
+WITHOUT_WALLS = ("test_clock.py", "test_honest_programs.py", "test_rewind.py", "test_watch.py", "test_worker.py")
 SECRET = "a-canary-of-the-supervisor"
 
 
@@ -19,12 +20,13 @@ SECRET = "a-canary-of-the-supervisor"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave the level ``restricted`` to CI where this machine has ``full``: nearly all the code is the same.
 
-    Of a test that the default run leaves to CI altogether the night has it.
+    Of a test that the default run leaves to CI altogether the night has it, and of files in which no wall is tried.
     """
     second = [item for item in items if isinstance(item, pytest.Function) and _is_restricted(item)]
     if second and has_level("full"):
         for item in second:
-            item.add_marker(pytest.mark.nightly if item.get_closest_marker("ci") else pytest.mark.ci)
+            is_second = item.get_closest_marker("ci") or item.path.name in WITHOUT_WALLS
+            item.add_marker(pytest.mark.nightly if is_second else pytest.mark.ci)
 
 
 def _is_restricted(item: pytest.Function) -> bool:

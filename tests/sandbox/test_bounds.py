@@ -159,7 +159,13 @@ def test_rights_of_the_scratch(level: str, rights: int):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize(("levels", "name"), [(100, "d"), (1500, "d"), (1100, "d" * 50)])
+@pytest.mark.parametrize(
+    ("levels", "name"),
+    [
+        *(pytest.param(levels, "d", marks=pytest.mark.nightly) for levels in (100, 1500)),
+        (1100, "d" * 50),
+    ],
+)
 @pytest.mark.parametrize("level", ["full", "restricted"])
 def test_deep_trees(level: str, levels: int, name: str):
     """A tree too deep for open files, for recursion or for a path is no fault of ours and not there for the next."""

@@ -357,7 +357,7 @@ def weaken(folder: Path, layers: tuple[str, ...]) -> Path:
     return folder
 
 
-IN_CI = 8
+IN_CI = 4
 """Cases that continuous integration has; the others are tried at night."""
 
 

@@ -452,7 +452,7 @@ def test_memory_that_a_snapshot_cannot_hold_is_an_error_of_the_system():
             stub.copy_of(start, end)
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_memory_is_verified_after_a_thousand_jobs():
     """After a thousand jobs the whole memory is compared with the snapshot, and the process goes on."""
     with Rewound() as rewound:

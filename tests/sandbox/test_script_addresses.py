@@ -68,7 +68,7 @@ def outputs(jail: Jailed, program: str, *, allow_kept: bool) -> list[str]:
     return seen
 
 
-@pytest.mark.parametrize("reuse", ["rewind", pytest.param("fork", marks=pytest.mark.ci)])
+@pytest.mark.parametrize("reuse", ["rewind", pytest.param("fork", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", WAYS)
 def test_objects_lie_at_the_same_addresses_with_files_and_without(
     name: str, reuse: str, monkeypatch: pytest.MonkeyPatch

@@ -175,7 +175,7 @@ def test_a_program_that_ends_like_a_process_that_failed(jail: Jailed):
     assert "crash" == jail.check(program, IS_ONE).status
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_a_program_over_its_time_ends_slowly(jail: Jailed, monkeypatch: pytest.MonkeyPatch):
     """The report on the tests before is kept, however long a process that is over its time takes to end."""
     send = ZygoteClient.send
@@ -249,7 +249,16 @@ def test_the_sample_is_killed_by_an_unknown_sender(jail: Jailed):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM, signal.SIGUSR1])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGSEGV,
+        *(
+            pytest.param(number, marks=pytest.mark.nightly)
+            for number in (signal.SIGABRT, signal.SIGTERM, signal.SIGUSR1)
+        ),
+    ],
+)
 def test_the_signal_of_a_crash(jail: Jailed, number: signal.Signals):
     """A sample that dies of a signal is a crash with that signal's name, every time."""
     program = f"import os, signal\ndef f():\n    os.kill(os.getpid(), {int(number)})\n    return 1\n"

@@ -118,7 +118,7 @@ class TestHull:
         assert [0.2, 1.0] == result.best.tolist()
         assert (20, 0) == (result.splits, result.seed)
 
-    @pytest.mark.ci
+    @pytest.mark.nightly
     def test_the_honest_value_has_no_bias(self) -> None:
         """With five equal temperatures the honest value is right on average, and the plain hull is too high."""
         rng = np.random.default_rng(6)
