@@ -496,6 +496,18 @@ FINDINGS = {
     "ctypes used": "import ctypes\n",
 }
 
+EQUAL = """
+import gc, sys
+class Equal:
+    def __init__(self, answer):
+        self.answer = answer
+    def __eq__(self, other):
+        return 1 / 0 if self.answer is None else self.answer
+    def __call__(self, *_):
+        return None
+"""
+"""Objects that answer a comparison as they like."""
+
 
 @pytest.mark.parametrize("what", FINDINGS)
 @pytest.mark.parametrize("wrong", [False, True])
@@ -504,6 +516,14 @@ def test_findings(jail: Jailed, what: str, wrong: bool):
     test = "import math, unittest\n" + TWO_LINES + "    assert math.isclose(x, x)\n"
     report = jail.run(jail.job(FINDINGS[what] + (TWO if wrong else ONE), test, plan=SHARED)).report
     assert ("failed" if wrong else "passed", [what]) == (report["status"], report["seen"]), report
+
+
+@pytest.mark.parametrize("answer", ["True", "None"])
+def test_no_object_of_a_program_hides_what_it_does(jail: Jailed, answer: str):
+    """What a program passes is not compared: it could say that it is None, or raise an exception there."""
+    program = f"{EQUAL}gc.get_referents(Equal({answer}))\nsys.settrace(Equal({answer}))\nsys.settrace(None)\n{ONE}"
+    report = jail.run(jail.job(program, IS_ONE, plan=SHARED)).report
+    assert ("passed", ["objects searched", "trace function set"]) == (report["status"], report["seen"]), report
 
 
 def test_at_most_eight_findings(jail: Jailed):

@@ -190,7 +190,8 @@ class Monitor:
     def _wrap(self, function: Callable[..., Any], finding: str) -> Callable[..., Any]:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             # Some packages look at frames themselves, for a window that is open.
-            if args != (None,) and "/packages/" not in sys._getframe(1).f_code.co_filename:
+            is_none = len(args) == 1 and args[0] is None
+            if not is_none and "/packages/" not in sys._getframe(1).f_code.co_filename:
                 self.add_finding(finding)
             return function(*args, **kwargs)
 
