@@ -32,6 +32,11 @@ def client(shell_in, tmp_path_factory) -> Iterator[httpx.Client]:
         yield started
 
 
+DEPTHS = ("deepest class",)
+"""Programs that print how deep they come, by a count of CPython 3.12 that nobody can set."""
+IS_3_12 = sys.version_info[:2] == (3, 12)
+
+
 def run_here(code: str, folder: Any, files: Mapping[str, str] = MappingProxyType({})) -> tuple[int, str, str]:
     """Return exit status, output and errors of a program of ours in a new interpreter."""
     for name, text in {"main.py": code, **files}.items():
@@ -46,7 +51,20 @@ def run_here(code: str, folder: Any, files: Mapping[str, str] = MappingProxyType
     return done.returncode, texts[0], texts[1]
 
 
-@pytest.mark.parametrize("name", CASES["programs"])
+LEFT_SET = re.compile(
+    r"(Exception ignored on threading shutdown:\n)?"
+    r"(Traceback .*\n(  .*\n)+ValueError: no text|OverflowError: .* C long)\n"
+)
+"""What 3.12.1 and 3.13.0 show besides: the error of their own conversion of an exit code."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.skipif(name in DEPTHS and IS_3_12, reason="3.12 counts frames in C apart"))
+        for name in CASES["programs"]
+    ],
+)
 def test_a_program_ends_as_in_a_new_interpreter(client: httpx.Client, tmp_path, name):
     """Exit status, output and errors are those of the same interpreter started for this program."""
     code = CASES["programs"][name]
@@ -55,7 +73,7 @@ def test_a_program_ends_as_in_a_new_interpreter(client: httpx.Client, tmp_path, 
     result = answer.json()["run_result"]
     status, output, error = run_here(code, tmp_path)
     assert (status, output) == (result["return_code"], result["stdout"]), result["stderr"]
-    assert _plain(error) == _plain(result["stderr"])
+    assert LEFT_SET.sub("", _plain(error)) == _plain(result["stderr"])
 
 
 def test_a_module_of_the_program_hides_another(client: httpx.Client, tmp_path):

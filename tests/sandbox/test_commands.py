@@ -289,15 +289,15 @@ def test_commands_run_at_once_as_far_as_their_memory_allows() -> None:
 
 def test_a_jail_with_a_limit_of_its_own_has_it(pool: Pool) -> None:
     """A compiler may have more memory than a program, and no less."""
-    script = "x=$(head -c 120000000 /dev/zero | tr '\\0' a); echo ${#x}"
-    small = msgspec.structs.replace(LIMITS, memory_bytes=128 << 20)
+    script = "x=$(head -c 180000000 /dev/zero | tr '\\0' a); echo ${#x}"
+    small = msgspec.structs.replace(LIMITS, memory_bytes=192 << 20)
     programs = tuple(path for name in ("sh", "head", "tr") if (path := find_program(name)))
     jail = CommandJail(key="tools", programs=programs)
     roomy = msgspec.structs.replace(jail, key="roomy", memory_bytes=1 << 30)
     with start_sandbox(small, commands=True) as sandbox, Pool(1, sandbox) as tight:
         steps = [Step(name="run", jail=jail, setup=order(script), timeout_s=10.0) for jail in (jail, roomy)]
         outputs = [(run(tight, step).report or {})["out"] for step in steps]
-    assert ["120000000\n"] == [text for text in outputs if text]
+    assert ["180000000\n"] == [text for text in outputs if text]
     assert outputs[1]
 
 
