@@ -10,7 +10,7 @@ import pytest
 
 from passcurve.errors import ModelError, RefusedError, TooLongError, UsageError
 from passcurve.models.backend import ServerSettings, Settings, sample_seed
-from passcurve.models.openai import OpenAI, _Choice, _is_unfinished, _Tokens
+from passcurve.models.openai import OpenAI, _Choice, _is_unfinished, _Tokens, _used_tokens
 from passcurve.types import Message, Prompt
 
 
@@ -350,6 +350,22 @@ def test_tokens_in_one_sense():
     assert 900 == _Tokens.parse({"prompt_tokens": 1000, "prompt_cache_hit_tokens": 900}).cached
     assert 1010 == _Tokens.parse({"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 1110}).written
     assert _Tokens.parse({"prompt_tokens": 0, "completion_tokens": 0}).read is None
+
+
+def test_thinking_in_the_sum_alone_beside_cached_tokens():
+    """Grok counts thinking apart from the completion, also where a part of the prompt was cached."""
+    usage = {
+        "prompt_tokens": 10120,
+        "completion_tokens": 1499,
+        "total_tokens": 14428,
+        "prompt_tokens_details": {"cached_tokens": 128},
+        "completion_tokens_details": {"reasoning_tokens": 2809},
+    }
+    assert _Tokens(read=10120, written=4308, reasoning=2809, cached=128) == _Tokens.parse(usage)
+    assert 14428 == _used_tokens({"usage": usage})
+    # Without a count of thinking, cached tokens may be what is beyond the others.
+    del usage["completion_tokens_details"]
+    assert 1499 == _Tokens.parse(usage).written
 
 
 @pytest.mark.parametrize(

@@ -126,9 +126,7 @@ class OpenAI:
     def _replies(
         self, response: ApiResponse, request: SampleRequest, indices: list[int], choices: list[_Choice]
     ) -> list[Reply]:
-        body = response.body
-        usage: object = body.get("usage")
-        usage = usage if isinstance(usage, dict) else {}
+        body, usage = response.body, _usage(response.body)
         seed = sample_seed(request.decoding.seed, request.prompt.problem_id, indices[0])
         replies: list[Reply] = []
         for index, choice in zip(indices, choices, strict=False):
@@ -175,12 +173,19 @@ class _Tokens(NamedTuple):
             cached = token_count(usage.get("prompt_cache_hit_tokens"))
         if read is not None and cached is not None and cached > read:
             read += cached
-        total = token_count(usage.get("total_tokens"))
-        if read is not None and written is not None and total is not None and not cached:
-            # Thinking may be counted in the sum alone.
-            written = max(written, total - read)
         reasoning = token_count(nested_field(usage, "completion_tokens_details", "reasoning_tokens"))
+        total = token_count(usage.get("total_tokens"))
+        if read is None or written is None or total is None:
+            return cls(read, written, reasoning, cached)
+        # Thinking may be counted in the sum alone.  Cached tokens may be, too: then its own count tells.
+        if not cached or total == read + written + (reasoning or 0):
+            written = max(written, total - read)
         return cls(read, written, reasoning, cached)
+
+    @property
+    def used(self) -> int | None:
+        """All tokens, as limits of tokens count them; None where the server told none."""
+        return None if self.read is None and self.written is None else (self.read or 0) + (self.written or 0)
 
 
 class _Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -236,9 +241,10 @@ def _is_unfinished(choice: object) -> bool:
     return not finish and isinstance(message, dict) and not any(message.get(name) for name in _SAID)
 
 
-def _used_tokens(body: dict[str, Any]) -> int | None:
+def _usage(body: dict[str, Any]) -> dict[str, Any]:
     usage: object = body.get("usage")
-    if not isinstance(usage, dict):
-        return None
-    read, written = token_count(usage.get("prompt_tokens")), token_count(usage.get("completion_tokens"))
-    return None if read is None and written is None else (read or 0) + (written or 0)
+    return usage if isinstance(usage, dict) else {}
+
+
+def _used_tokens(body: dict[str, Any]) -> int | None:
+    return _Tokens.parse(_usage(body)).used
