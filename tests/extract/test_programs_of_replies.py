@@ -65,6 +65,21 @@ def test_an_import_of_the_function_does_not_take_the_place_of_a_wrong_one():
     assert program_of("```python\nfrom math import gcd\n```\n", "gcd", "def gcd(a, b):\n") == "from math import gcd\n"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"```\n{RIGHT}```\nUse it:\n```python\nprint(total([1, 2]))\n```\n",
+        f"```\n{RIGHT}```\nUse it:\n```python\n>>> total([1, 2])\n3\n```\n",
+        f"```\n{RIGHT}```\nUse it:\n```python\nresult = total([1, 2])\nprint(result)\n```\n",
+        f"```python3.12\n{RIGHT}```\nIt prints:\n```\n3\n```\n",
+        "```python\nreturn sum(items)\n```\nIt prints:\n```\ntotal = 3\n```\n",
+    ],
+)
+def test_an_example_with_a_name_does_not_hide_a_program_without_one(text: str):
+    """Where no block of Python by name answers, the one that defines the function does."""
+    assert result_of(text) == 3
+
+
 ENDS = (
     "    s = sum(items)\n    return s<|im_end|>",
     "    s = sum(items)\n    return s</s> <|endoftext|>\n",

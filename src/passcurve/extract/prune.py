@@ -61,6 +61,24 @@ def _take_longest(blocks: Sequence[Block]) -> Change:
 
 def _take_from_blocks(task: Task, blocks: Sequence[Block]) -> Change | None:
     likely = select_likely(blocks)
+    if (change := _take_answer(task, blocks, likely)) is not None:
+        return change
+    # The answer may have another name than an example of its use, or none.
+    if (change := _take_answer(task, blocks, _defining(task, blocks))) is not None:
+        return change
+    if task.form == "completion":
+        for cut in (False, True):
+            for block in likely:
+                if continued := continuation(task, block.text, cut=cut):
+                    lines = block.text.split("\n")
+                    text = "\n".join(lines[: continued.lines])
+                    note = describe_taken(blocks, [block])
+                    return Change(text=text, note=note + (", cut after its Python" if cut else ""))
+    return None
+
+
+def _take_answer(task: Task, blocks: Sequence[Block], likely: Sequence[Block]) -> Change | None:
+    """Take the last of the likely blocks that answers with the entry point, with those whose names it needs."""
     entry_point = task.problem.entry_point
     parts = {id(block): task.parser.prefix(block.text) for block in likely}
     bound = {id(block): _bound_by(task, parts[id(block)]) for block in likely}
@@ -77,23 +95,28 @@ def _take_from_blocks(task: Task, blocks: Sequence[Block]) -> Change | None:
             best = drawbacks, block, others
         if not any(drawbacks):
             break
-    if best is not None:
-        _, block, others = best
-        # The blocks with the missing names come first, whatever their order in the reply.
-        taken = [*others, block]
-        if not others and parts[id(block)] == block.text:
-            return Change(text=block.text, note=describe_taken(blocks, taken))
-        text = "\n\n".join(parts[id(one)].rstrip("\n") for one in taken) + "\n"
-        return Change(text=text, note=describe_taken(blocks, taken) + _cut_note(taken, parts))
-    if task.form == "completion":
-        for cut in (False, True):
-            for block in likely:
-                if continued := continuation(task, block.text, cut=cut):
-                    lines = block.text.split("\n")
-                    text = "\n".join(lines[: continued.lines])
-                    note = describe_taken(blocks, [block])
-                    return Change(text=text, note=note + (", cut after its Python" if cut else ""))
-    return None
+    if best is None:
+        return None
+    _, block, others = best
+    # The blocks with the missing names come first, whatever their order in the reply.
+    taken = [*others, block]
+    if not others and parts[id(block)] == block.text:
+        return Change(text=block.text, note=describe_taken(blocks, taken))
+    text = "\n\n".join(parts[id(one)].rstrip("\n") for one in taken) + "\n"
+    return Change(text=text, note=describe_taken(blocks, taken) + _cut_note(taken, parts))
+
+
+def _defining(task: Task, blocks: Sequence[Block]) -> list[Block]:
+    """Return the blocks that define the entry point, in whatever language they say that they are."""
+    names = set(task.problem.entry_point.split("."))
+    trees = ((block, task.parser.read(task.parser.prefix(block.text)).tree) for block in blocks)
+    return [
+        block
+        for block, tree in trees
+        if tree is not None
+        and any(is_definition(node) and names & bound_names(node) for node in tree.body)
+        and is_answer(tree, task.problem.entry_point)
+    ]
 
 
 class _Drawbacks(NamedTuple):
