@@ -17,9 +17,9 @@ from passcurve.models.function import Function
 from passcurve.models.mutant import Mutant, apply_temperature, deck, mutations
 from passcurve.models.recorded import Recorded
 from passcurve.models.retry import is_retryable, retry_delay
-from passcurve.models.stops import HUMAN_EVAL, cut_at_stop
+from passcurve.models.stops import HUMAN_EVAL, MBPP, PROGRAM, cut_at_stop, default_stops
 from passcurve.registry import backend
-from passcurve.types import Prompt
+from passcurve.types import Assertions, Cases, Check, FunctionTests, Problem, Prompt, UnitTests
 
 SETTINGS = Settings(request_timeout_s=5.0)
 
@@ -35,6 +35,23 @@ def test_a_text_ends_before_its_first_stop_word():
     assert "    return 1\n" == cut_at_stop(text, HUMAN_EVAL)
     assert "    return 1\n" == cut_at_stop(cut_at_stop(text, HUMAN_EVAL), HUMAN_EVAL)
     assert text == cut_at_stop(text, ())
+
+
+@pytest.mark.parametrize(
+    ("prompt", "check", "stops"),
+    [
+        ("def f(x):\n", FunctionTests(source=""), HUMAN_EVAL),
+        ("", Assertions(tests=("assert f(1) == 1",)), MBPP),
+        # MBPP+ has its task in words as a prompt.
+        ('"""\nReturn x.\n"""\n', Cases(suites=(), inputs=b"", via="call"), MBPP),
+        ("", Cases(suites=(), inputs=b"", via="call"), PROGRAM),
+        ("import sys\n", Cases(suites=(), inputs=b"", via="stdin"), PROGRAM),
+        ("", UnitTests(source="", classes=()), PROGRAM),
+    ],
+)
+def test_stop_words_of_what_is_asked_for(prompt: str, check: Check, stops: tuple[str, ...]):
+    """The words that end the body of a function do not end a program, which may begin with any of them."""
+    assert stops == default_stops(Problem(id="p", prompt=prompt, entry_point="f", check=check))
 
 
 def test_what_is_tried_again():

@@ -142,6 +142,41 @@ def test_a_run_of_an_earlier_version_resumes(shell, server, answers, words, othe
     assert (0, 8) == (moved.code, len(other_server.requests)), moved.err
 
 
+MBPP = {
+    "task_id": 2,
+    "text": "Write a function to find the whole part of a square root.",
+    "code": "import math\ndef root(x):\n    return math.isqrt(x)",
+    "test_list": ["assert root(16) == 4", "assert root(15) == 3"],
+    "test_setup_code": "",
+    "challenge_test_list": [],
+}
+CONTEST = {
+    "problem_id": 1,
+    "question": "Add two numbers.",
+    "input_output": json.dumps({"inputs": ["3 4\n"], "outputs": ["7\n"]}),
+    "solutions": "[]",
+}
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(
+    ("problem", "text", "stop"),
+    [
+        (MBPP, "import math\ndef root(x):\n    return math.isqrt(x)\nassert root(1) == 2\n", "\nassert"),
+        (CONTEST, "def add(a, b):\n    return a + b\n# Read.\na, b = map(int, input().split())\nif a:\n    a = +a\n"
+         'print(add(a, b))\n"""\nMultiply two numbers.\n"""\n1 / 0\n', '\n"""'),
+    ],
+)  # fmt: skip
+def test_what_ends_a_program_for_a_task_in_words(shell, server, problem, text, stop):
+    """Imports, functions, comments, conditions and prints at the margin belong to it; what comes after it does not."""
+    shell.write("p.jsonl", [problem])
+    server.text = lambda body, choice: text
+    words = ("--model", "openai:m", "--base-url", server.url, "-n", 2, "--run", "r", "--json")
+    done = shell("run", "p.jsonl", *words)
+    assert (0, 2) == (done.code, done.record["statuses"]["passed"]), done.err
+    assert stop in server.requests[0]["stop"]
+
+
 @pytest.mark.ci
 def test_stop_words_and_samples_that_were_cut_off(shell, server, answers, words):
     """A stop word that is left in the text changes no program; samples that were cut off count beside pass@k."""

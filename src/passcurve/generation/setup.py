@@ -18,7 +18,7 @@ from passcurve.bench.choose import choose_problems
 from passcurve.errors import PasscurveError, UsageError
 from passcurve.generation.engine import GenerationRequest
 from passcurve.models.backend import Backend, ServerDefaults, ServerSettings, Settings
-from passcurve.models.stops import HUMAN_EVAL
+from passcurve.models.stops import default_stops
 from passcurve.store.completions import SessionConfig, check_generation
 from passcurve.types import Benchmark, Decoding, Expression, Generation, UnitTests, language_of
 
@@ -76,7 +76,7 @@ class Model:
         self.style = _style(chosen, self._kind.server_defaults)
         chosen_problems = choose_problems(benchmark, problems)
         self._prompts = prompts.make_prompts(chosen_problems, self.style)
-        self._stops = {problem.stop if language_of(problem.check) else HUMAN_EVAL for problem in chosen_problems}
+        self._stops = set(map(default_stops, chosen_problems))
         self._digest = prompts.digest_prompts(prompts.make_prompts(benchmark.problems, self.style))
         self._settings = self._backend_settings()
 
@@ -152,10 +152,10 @@ class Model:
         )
 
     def _default_stops(self) -> tuple[str, ...]:
-        """Return the stop words of a text that a model continues: those of all problems, or those of Python."""
+        """Return the stop words of a text that a model continues, where all problems have the same."""
         if not self._kind.supports_sampling or self.style.chat:
             return ()
-        # Where problems differ, each completion is cut when its program is made.
+        # Where problems differ, completions in other languages than Python are cut when their programs are made.
         return next(iter(self._stops)) if len(self._stops) == 1 else ()
 
     def run_directory(self, temperature: float | None) -> Path:
