@@ -68,6 +68,17 @@ def test_a_benchmark_that_a_harness_does_not_have(shell: Any, profile: str):
     assert {"native", profile, "lcb", "apps"} >= {score["profile"] for score in compared.record["scores"]}
 
 
+def test_a_model_that_writes(shell: Any):
+    """``run`` makes programs of continued texts as ``judge`` does: by the profile's policy, unless one is named."""
+    shell.write("p.jsonl", [MBPP])
+    shell.write("s.jsonl", [{"task_id": "11", "completion": f"{TWO}assert area(1) == 3\n"}])
+    words = ("run", "p.jsonl", "--model", "recorded:s.jsonl", "-n", 1, "--profile", "bigcode", "--json", "--run")
+    done = shell(*words, "r")
+    assert (0, 1) == (done.code, done.record["statuses"]["passed"]), done.err
+    assert "|extract:stop-words:bigcode-mbpp|" in done.record["signature"]
+    assert "|extract:raw|" in shell(*words, "q", "--extract", "raw").record["signature"]
+
+
 def test_generations_of_mbpp(shell: Any):
     """A file of generations, which begin with the docstring that asks for them, is judged as it stands."""
     prompt = f'"""\n{MBPP["text"]}\n{MBPP["test_list"][0]}\n"""\n'

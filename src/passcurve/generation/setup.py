@@ -110,14 +110,14 @@ class Model:
 
     @property
     def default_extract(self) -> str:
-        """The policy by which texts become programs when none is named."""
+        """The policy by which texts become programs when none is named; empty for that of the profile."""
         checks = [problem.check for problem in self._benchmark.problems]
         if any(isinstance(check, Expression) for check in checks):
             return "answer"
         if any(language_of(check) for check in checks):
             return "auto"
         if not self.style.chat:
-            return "raw"
+            return ""
         # What stands outside of a function counts where a whole program or a class is asked for.
         is_whole = any(isinstance(check, UnitTests) or getattr(check, "via", "") == "stdin" for check in checks)
         return "fence-last" if is_whole else "auto"
