@@ -290,6 +290,19 @@ def test_requests_that_wait_know_what_others_used(client, server, sample_request
     threads = [threading.Thread(target=texts, args=(backend, sample_request(at, max_tokens=6400))) for at in range(6)]
     for thread in threads:
         thread.start()
+def test_what_a_server_refuses_takes_no_tokens(client, server, sample_request):
+    """A refused prompt, and a request that is sent again with another body, hold nobody up."""
+    server.fault = lambda number, body: {0: "other limit", 2: "too long"}.get(number, "")
+    # Thought: 6400 tokens a request, which is 19 s.
+    backend = client(tokens_per_minute=20_000)
+    texts(backend, sample_request(0, max_tokens=6400))
+    with pytest.raises(TooLongError):
+        texts(backend, sample_request(1, max_tokens=6400))
+    texts(backend, sample_request(2, max_tokens=6400))
+    assert 4 == len(server.at)
+    assert server.at[-1] - server.at[0] < 15.0
+
+
     for thread in threads:
         thread.join(30)
     assert 6 == len(server.at)

@@ -105,9 +105,8 @@ class ServerClient:
             sent = json.dumps(request.body()).encode("ascii")
             began = time.monotonic()
             try:
-                body = self._post(sent, request)
+                body = self._post_and_count(sent, request)
             except AttemptError as error:
-                self._rate.correct(request.estimated_tokens, 0)
                 self._wait(attempt, error)
                 continue
             if body is None:
@@ -115,7 +114,6 @@ class ServerClient:
                 attempt -= 1
                 continue
             self._has_answered = True
-            self._rate.correct(request.estimated_tokens, request.used_tokens(body))
             digest = hashlib.blake2b(sent, digest_size=8).hexdigest()
             return ApiResponse(body=body, attempts=attempt, latency_s=time.monotonic() - began, digest=digest)
 
@@ -135,6 +133,16 @@ class ServerClient:
             # The server would refuse the other threads' requests too.
             self._rate.hold(delay.seconds)
         self._closed.wait(delay.seconds)
+
+    def _post_and_count(self, sent: bytes, request: ApiRequest) -> dict[str, Any] | None:
+        """Do as ``_post``, and correct the estimate of tokens: what fails or is refused takes none."""
+        used: int | None = 0
+        try:
+            body = self._post(sent, request)
+            used = request.used_tokens(body) if body is not None else 0
+            return body
+        finally:
+            self._rate.correct(request.estimated_tokens, used)
 
     def _post(self, sent: bytes, request: ApiRequest) -> dict[str, Any] | None:
         """Return the body of the response; None when the request should be sent again with another body."""
