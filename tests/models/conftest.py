@@ -116,6 +116,8 @@ class Server:
                 self._send_text(to, 200, b'{"choices": [{"text": "    ret')
             case "no choices":
                 self.send(to, 200, {"choices": []})
+            case "created":
+                self.send(to, 201, self._written(to, body, fault))
             case "drop":
                 # With linger 0 the other side gets a reset.
                 to.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -247,6 +247,12 @@ def test_an_address_that_is_none(url):
         OpenAI.open("m", Settings(server=ServerSettings(base_url=url)))
 
 
+def test_an_answer_that_the_server_calls_created(client, server, sample_request):
+    """Every status of success has an answer: some frameworks send 201 for each POST."""
+    server.fault = lambda number, body: "created"
+    assert ["    return 0\n"] == texts(client(max_retries=0), sample_request())
+
+
 def test_chat(client, server, sample_request):
     """A conversation goes to the other endpoint, and what was thought comes apart from what was said."""
     messages = (Message(role="system", content="be brief"), Message(role="user", content="write f"))
@@ -284,12 +290,6 @@ def test_tokens_a_minute(client, server, sample_request):
     assert 5 * 27 * 60 / 20_000 * 0.95 < server.at[-1] - server.at[0] < 48.0
 
 
-def test_requests_that_wait_know_what_others_used(client, server, sample_request):
-    """An estimate that was far too high holds nobody up once it is corrected."""
-    backend = client(tokens_per_minute=20_000)
-    threads = [threading.Thread(target=texts, args=(backend, sample_request(at, max_tokens=6400))) for at in range(6)]
-    for thread in threads:
-        thread.start()
 def test_what_a_server_refuses_takes_no_tokens(client, server, sample_request):
     """A refused prompt, and a request that is sent again with another body, hold nobody up."""
     server.fault = lambda number, body: {0: "other limit", 2: "too long"}.get(number, "")
@@ -303,6 +303,12 @@ def test_what_a_server_refuses_takes_no_tokens(client, server, sample_request):
     assert server.at[-1] - server.at[0] < 15.0
 
 
+def test_requests_that_wait_know_what_others_used(client, server, sample_request):
+    """An estimate that was far too high holds nobody up once it is corrected."""
+    backend = client(tokens_per_minute=20_000)
+    threads = [threading.Thread(target=texts, args=(backend, sample_request(at, max_tokens=6400))) for at in range(6)]
+    for thread in threads:
+        thread.start()
     for thread in threads:
         thread.join(30)
     assert 6 == len(server.at)

@@ -25,7 +25,7 @@ _CONNECT_S = 10.0
 
 
 class ApiResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """A parsed response with status 200."""
+    """A parsed response of success."""
 
     body: dict[str, Any]
     attempts: int
@@ -172,7 +172,7 @@ class ServerClient:
         except RuntimeError:
             # Another thread has closed the client.
             raise AttemptError("the client is closed") from None
-        if response.status_code != httpx.codes.OK:
+        if not response.is_success:
             self._raise_status(response, bytes(text), request, sent)
             return None
         return _parse_body(bytes(text), request)
