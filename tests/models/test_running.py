@@ -513,6 +513,16 @@ def test_options_from_a_file(shell, server, answers):
     assert not [path for path in (shell.folder / "r").iterdir() if b"s3cret" in path.read_bytes()]
 
 
+def test_one_value_from_a_file_for_an_option_that_may_be_repeated(shell, server, answers):
+    """A text is one stop word, as on the command line."""
+    (shell.folder / "c.toml").write_text(
+        f'model = "openai:tiny-coder"\nbase-url = "{server.url}"\nn = 1\nproblems = "starter/0"\nstop = "\\ndef"\n'
+    )
+    done = shell("run", "starter", "--config", "c.toml")
+    assert 0 == done.code, done.err
+    assert ["\ndef"] == server.requests[0]["stop"]
+
+
 @pytest.fixture
 def typed(tmp_path, monkeypatch):
     """Return how to call the command in this process, in an empty folder."""

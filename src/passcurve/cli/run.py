@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
@@ -36,11 +36,15 @@ def _read_config(context: typer.Context, path: Optional[Path]) -> Optional[Path]
             options = {name: option for option in context.command.params for name in option.opts}
             names = [name.removeprefix("--") for name in options if name.startswith("--")]
             values = {options[f"--{name}"]: value for name, value in config.read_options(path, names).items()}
-            context.default_map = {
-                str(option.name): value if option.multiple or not isinstance(value, list) else ",".join(map(str, value))
-                for option, value in values.items()
-            }
+            context.default_map = {str(option.name): _as_default(option, value) for option, value in values.items()}
     return path
+
+
+def _as_default(option: Any, value: object) -> object:
+    """Return a value of a file as the command line has it: a list where an option may be repeated, else a text."""
+    if option.multiple:
+        return value if isinstance(value, list) else [value]
+    return ",".join(map(str, value)) if isinstance(value, list) else value
 
 
 def run(
