@@ -523,6 +523,14 @@ def test_one_value_from_a_file_for_an_option_that_may_be_repeated(shell, server,
     assert ["\ndef"] == server.requests[0]["stop"]
 
 
+def test_more_requests_at_once_than_open_files(shell, server, words):
+    """Connections that this process may not have are refused before the first request, in one line."""
+    shell.before = ("sh", "-c", 'ulimit -n 200; exec "$@"', "sh")
+    done = shell(*words(concurrency=400))
+    assert (2, 1, []) == (done.code, len(done.err.splitlines()), server.requests)
+    assert re.search(r"400 requests .*200 .*ulimit -n.*--concurrency to at most \d+", done.err)
+
+
 @pytest.fixture
 def typed(tmp_path, monkeypatch):
     """Return how to call the command in this process, in an empty folder."""

@@ -29,6 +29,8 @@ _MAX_NAME = 40
 """Most characters of a model's name in the name of a run directory."""
 
 ENDPOINTS = ("auto", "completions", "chat")
+_OWN_FILES, _FILES_OF_WORKER = 64, 4
+"""Open files beside those of requests: in all, and for each core."""
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +84,8 @@ class Model:
 
     def _backend_settings(self) -> Settings:
         chosen, defaults = self._chosen, _server(self._chosen, self._kind.server_defaults)
+        if self._kind.server_defaults is not None:
+            _check_open_files(chosen.concurrency)
         key_name = chosen.api_key_env or defaults.api_key_name
         if chosen.api_key_env is not None:
             _check_key_name(chosen.api_key_env)
@@ -246,6 +250,19 @@ def _server(chosen: ModelSettings, defaults: ServerDefaults | None) -> ServerDef
     if defaults is None and set_options:
         raise UsageError(f"--model {chosen.model!r} calls no server; leave {' and '.join(set_options)} out")
     return defaults or ServerDefaults(base_url="", api_key_name="none")
+
+
+def _check_open_files(concurrency: int) -> None:
+    """Raise UsageError where requests need more connections than this process may have open files."""
+    limit, _ = config.inherited_limits("RLIMIT_NOFILE")
+    if limit is None:
+        return
+    most = limit - _OWN_FILES - _FILES_OF_WORKER * config.cores()
+    if concurrency > most:
+        raise UsageError(
+            f"{concurrency} requests at once need more open files than the {limit} that this process may have "
+            f"(ulimit -n); raise that limit, or set --concurrency to at most {max(1, most)}"
+        )
 
 
 def check_stops(stops: object) -> tuple[str, ...]:
