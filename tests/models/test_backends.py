@@ -222,10 +222,15 @@ def test_functions_of_every_kind(sample_request):
         function.close()
 
 
+def _raise_foreign_text(prompt):
+    raise ValueError("half a pair: \ud83d")
+
+
 @pytest.mark.parametrize(
     ("call", "many", "message"),
     [
         (lambda prompt: None, False, "'NoneType'"),
+        (_raise_foreign_text, False, r"ValueError: half a pair: \?"),
         (lambda prompts: ["a"], True, r"\b2 .*'list' of 1"),
         (lambda prompt: 1 / 0, False, "ZeroDivisionError"),
     ],

@@ -78,7 +78,8 @@ class Function:
                 result = asyncio.run_coroutine_threadsafe(_await(result), self._event_loop()).result()
         except Exception as error:
             self.error = error
-            raise ModelError(f"generate raised {type(error).__name__}: {one_line(str(error).encode())}") from error
+            reason = one_line(str(error).encode("utf-8", "replace"))
+            raise ModelError(f"generate raised {type(error).__name__}: {reason}") from error
         if not self._many:
             result = [result]
         if not isinstance(result, (list, tuple)) or len(result) != count:
