@@ -138,6 +138,18 @@ def test_a_function_that_raises(right, tmp_path):
     assert "generate" in [frame.name for frame in traceback.extract_tb(caught.value.__cause__.__traceback__)]
 
 
+def test_nothing_but_failures(tmp_path):
+    """Where no text came at all the error is that of the model, too: with its cause, or that nobody answers."""
+    with pytest.raises(ModelError, match="ZeroDivisionError") as caught:
+        passcurve.evaluate(lambda prompt: str(1 / 0), "starter", 1, problems="starter/0", concurrency=3)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    with pytest.raises(ModelError, match="must return a text"):
+        passcurve.evaluate(lambda prompt: None, "starter", 1, problems="starter/0")
+    words = {"n": 1, "problems": "starter/0", "run": tmp_path / "r"}
+    with pytest.raises(ModelError, match="cannot reach"):
+        passcurve.generate("starter", "openai:m", base_url="http://127.0.0.1:9/v1", **words)
+
+
 @pytest.mark.parametrize("words", [{"n": 0}, {"batch": -1}, {"concurrency": 0}])
 def test_what_cannot_be_asked_of_a_function(words):
     """Counts that cannot be are refused before anything is called."""

@@ -324,6 +324,14 @@ def test_a_refusal_at_once(shell, server, answers, words):
     assert 1 == len(done.err.splitlines())
 
 
+def test_a_server_that_only_fails(shell, server, words):
+    """Failures that may pass are no mistake of the user, also where no answer came at all."""
+    server.fault = lambda number, body: "500"
+    done = shell(*words("--max-retries", 0, problems="0"))
+    assert (1, 1) == (done.code, done.record["exit_code"])
+    assert "gave no answer in 1 attempt: 500: it broke" in done.err
+
+
 def test_no_server(shell):
     """Without a server there is one line that says so, at once."""
     began = time.monotonic()

@@ -14,7 +14,7 @@ from passcurve.api.options import JudgingOptions, Prepared, benchmark_of, check_
 from passcurve.bench import prompts
 from passcurve.bench.choose import choose_problems
 from passcurve.config import is_count
-from passcurve.errors import DataError, ModelError, UsageError
+from passcurve.errors import ModelError, UsageError
 from passcurve.generation.engine import GenerationRequest
 from passcurve.generation.setup import DEFAULT_MAX_TOKENS, Model, ModelSettings, check_stops
 from passcurve.judging import run as judging
@@ -175,7 +175,7 @@ def _generate(
     """Generate and judge; raise ModelError where the back end has given up."""
     try:
         result = judging.run(prepared.request, requested, session, backend, watch or watch_nothing)
-    except DataError as error:
+    except ModelError as error:
         if (cause := getattr(backend, "error", None)) is not None:
             raise ModelError(str(error)) from cause
         raise

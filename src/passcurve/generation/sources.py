@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Protocol
 
-from passcurve.errors import DataError
+from passcurve.errors import DataError, ModelError, PasscurveError
 from passcurve.generation.engine import GenerationEngine
 from passcurve.store.completions import stored_rows
 from passcurve.store.hints import is_row_number
@@ -68,6 +68,11 @@ class Source(CompletionSource, Protocol):
     unknown_tasks: int
     """Number of those that are rows of a task that the benchmark lacks."""
 
+    @property
+    def error(self) -> PasscurveError | None:
+        """The error that ended it before its end."""
+        ...
+
     def count_rows(self, at_most: int) -> int:
         """Return about how many rows there will be, or ``at_most`` where there are more."""
         ...
@@ -90,6 +95,8 @@ class FileSource:
 
     poll_s = 0.005
     """Short, because nothing notifies us when a file grows."""
+    error: PasscurveError | None = None
+    """None: a file that cannot be read raises where it is read."""
 
     def __init__(
         self,
@@ -215,6 +222,11 @@ class ModelSource:
         self.malformed: list[MalformedLine] = []
         self.malformed_lines = self.unknown_tasks = 0
 
+    @property
+    def error(self) -> PasscurveError | None:
+        """The error that ended the generation before all samples were there."""
+        return self._engine.error
+
     def notify(self, callback: Callable[[], None]) -> None:
         """Call ``callback`` from now on whenever a completion has come."""
         self._engine.notify(callback)
@@ -250,14 +262,22 @@ class ModelSource:
         self._engine.close()
 
 
-def explain_no_rows(path: Path, source: Source, task_ids: Collection[str]) -> str:
-    """Return why there is nothing to judge."""
+def no_rows_error(path: Path, source: Source, task_ids: Collection[str]) -> PasscurveError:
+    """Return the error of a run that has nothing to judge: what ended the model, or what is wrong with the file."""
+    if source.error is not None:
+        return source.error
     progress = source.progress()
-    if progress is not None:
-        reasons = "; ".join(progress.failures[:_MOST_REASONS])
-        if len(progress.failures) > _MOST_REASONS:
-            reasons += f"; and {len(progress.failures) - _MOST_REASONS} more problems"
-        return progress.ended_by or reasons or f"{str(path)!r} holds no sample of these problems"
+    if progress is None:
+        return DataError(_explain_no_rows(path, source, task_ids))
+    if not progress.failures:
+        return DataError(f"{str(path)!r} holds no sample of these problems")
+    reasons = "; ".join(progress.failures[:_MOST_REASONS])
+    if len(progress.failures) > _MOST_REASONS:
+        reasons += f"; and {len(progress.failures) - _MOST_REASONS} more problems"
+    return ModelError(reasons)
+
+
+def _explain_no_rows(path: Path, source: Source, task_ids: Collection[str]) -> str:
     if source.malformed:
         finding = unknown_tasks_finding(source.malformed, source.unknown_tasks, task_ids)
         if finding is not None:

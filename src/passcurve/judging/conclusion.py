@@ -10,8 +10,7 @@ import msgspec
 
 from passcurve.bench.choose import describe_undated
 from passcurve.diagnosis import Diagnosis, Exclusion, InputReport, Scope, diagnose, withhold
-from passcurve.errors import DataError
-from passcurve.generation.sources import Source, explain_no_rows
+from passcurve.generation.sources import Source, no_rows_error
 from passcurve.judging.collector import VerdictCollector
 from passcurve.judging.plan import CheckPlan
 from passcurve.judging.request import Request, Result, SuiteScore
@@ -46,7 +45,7 @@ def conclude(run: FinishedRun, header: Header, probe: Probe, begun: FileState | 
     """
     request, source, tally = run.request, run.source, run.collector.tally
     if not tally.planned:
-        raise DataError(explain_no_rows(request.samples, source, _task_ids(request)))
+        raise no_rows_error(request.samples, source, _task_ids(request))
     for problem_id, count in source.missing().items():
         for _ in range(count):
             tally.plan(problem_id)
