@@ -150,6 +150,14 @@ def test_nothing_but_failures(tmp_path):
         passcurve.generate("starter", "openai:m", base_url="http://127.0.0.1:9/v1", **words)
 
 
+@pytest.mark.parametrize("temperature", [-1.0, float("nan"), float("inf"), "0.2", [0.2], True])
+def test_what_is_no_temperature(tmp_path, temperature):
+    """It is refused before a run directory is made, which could not be read again."""
+    with pytest.raises(UsageError, match=r"temperature=.*number from 0"):
+        passcurve.generate("starter", "mutant:", 1, temperature=temperature, run=tmp_path / "r")
+    assert not (tmp_path / "r").exists()
+
+
 @pytest.mark.parametrize("words", [{"n": 0}, {"batch": -1}, {"concurrency": 0}])
 def test_what_cannot_be_asked_of_a_function(words):
     """Counts that cannot be are refused before anything is called."""

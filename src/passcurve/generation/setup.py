@@ -23,6 +23,7 @@ from passcurve.store.completions import SessionConfig, check_generation
 from passcurve.types import Benchmark, Decoding, Expression, Generation, UnitTests, language_of
 
 DEFAULT_TEMPERATURE = 0.8
+_MAX_TEMPERATURE = 100.0
 DEFAULT_MAX_TOKENS = 512
 
 _MAX_NAME = 40
@@ -129,8 +130,11 @@ class Model:
     def temperatures(self, values: Sequence[float] | None) -> tuple[float | None, ...]:
         """Return one temperature for each run, None where the back end has none.
 
-        Raises UsageError for a temperature or top-p that the back end does not know.
+        Raises UsageError for what is no temperature, and for one or a top-p that the back end does not know.
         """
+        for value in values or ():
+            if not (_is_number(value) and 0.0 <= value <= _MAX_TEMPERATURE):
+                raise UsageError(f"temperature={value!r} is no number from 0 to {_MAX_TEMPERATURE:g}")
         if self._kind.supports_sampling:
             return tuple(values or (DEFAULT_TEMPERATURE,))
         if self._chosen.top_p is not None or (values is not None and not self._kind.supports_temperature):
