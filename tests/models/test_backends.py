@@ -190,6 +190,12 @@ def test_recorded_gives_row_i_as_sample_i(recorded, sample_request):
         list(backend.generate(sample_request(3, problem="p/1")))
 
 
+def test_recorded_takes_a_task_id_that_is_a_number(recorded, sample_request):
+    """As ``judge`` does: the problems of MBPP have numbers."""
+    backend = recorded({"task_id": 11, "completion": "a"}, {"task_id": "11", "completion": "b"})
+    assert ["a", "b"] == texts(backend.generate(sample_request(0, 1, problem="11")))
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [(b"{oops\n", "line 1"), (b"\x1f\x8bxx", "compressed"), (b'{"completion": ""}\n', "task_id")],

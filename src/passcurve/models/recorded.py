@@ -19,7 +19,8 @@ from passcurve.types.decoding import decodable
 
 
 class _Row(msgspec.Struct):
-    task_id: str
+    task_id: str | int
+    """Some benchmarks number their problems."""
     completion: str | None = None
     solution: str | None = None
 
@@ -105,6 +106,6 @@ class Recorded:
                     raise DataError(
                         f"recorded: {str(self._path)!r}, line {number} has no text in `completion` or `solution`"
                     )
-                self._offsets.setdefault(row.task_id, array("Q")).append(offset)
+                self._offsets.setdefault(str(row.task_id), array("Q")).append(offset)
             offset += len(line)
         return digest.hexdigest()
