@@ -89,9 +89,11 @@ ENDS = (
     f"```python\n{RIGHT}```<|im_end|>",
     f"{RIGHT}[DONE]\n",
     f"[BEGIN]\n{RIGHT}[DONE]\nProblem: another\n",
+    f"python\n{RIGHT}",
+    f"~~~python\n{RIGHT}",
     f"[PYTHON]\n{RIGHT}[/PYTHON]\n",
 )
-"""Programs with special tokens, a fence behind the last line, and the marks of prompts."""
+"""Programs with special tokens, a fence behind the last line, the marks of prompts, and half a fence."""
 
 THINKING = (
     "<|channel|>analysis<|message|>Maybe\n```python\ndef total(items):\n    return 0\n```\n<|end|>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
 from collections.abc import Iterator
 
@@ -17,6 +18,8 @@ _TOO_LONG = "too long to be taken apart"
 _TABS = (4, 8)
 """Widths of a tab: that of most models, and that of Python 2."""
 _INDENTATION = 4
+_HALF_FENCE = re.compile(r"\s*~*[ \t]*(?:python[23]?|py)[ \t]*\n", re.IGNORECASE)
+"""An opening fence that Python takes for an expression: of tildes, or its language alone where the prompt opened it."""
 _MAX_NAMES = 5
 
 
@@ -29,6 +32,8 @@ def join_to_prompt(task: Task, text: str) -> Change:
 
 def keep_if_complete(task: Task, text: str) -> Change | None:
     """Take the text as it is where that makes a program that defines the entry point."""
+    if _HALF_FENCE.match(text):
+        return None
     change = join_to_prompt(task, text)
     if change.text is None or not has_entry_point(task.parser.read(change.text).tree, task.problem.entry_point):
         return None
