@@ -500,6 +500,16 @@ def test_a_sweep(shell, server, answers, words):
     assert ["0.2", "0.8"] == [line.split()[0] for line in table[1:3]]
 
 
+def test_a_sweep_that_fails_after_its_first_run(shell, server, answers, words):
+    """The scores of the runs before are shown, whatever becomes of the next."""
+    server.fault = lambda number, body: "500" if body["temperature"] == 0.8 else ""
+    sweep = words("--temperature", "0.2,0.8", "--max-retries", 0, n=1)
+    done = shell(*[word for word in sweep if word not in ("--run", "r", "--json")])
+    assert 1 == done.code
+    assert 1 == done.out.count(" pass@1 ")
+    assert "500: it broke" in done.err
+
+
 @pytest.mark.ci
 def test_options_from_a_file(shell, server, answers):
     """A TOML file sets options by name, the command line wins, and the resolved ones are stored without the key."""

@@ -15,7 +15,7 @@ from passcurve.cli.output import handle_errors, warn, write_json, write_lines
 from passcurve.cli.request import check_options
 from passcurve.cli.result import exit_code, result_lines, result_record, write_warnings
 from passcurve.cli.run_options import PromptOptions, SamplingOptions, ServerOptions, model_settings
-from passcurve.errors import UsageError
+from passcurve.errors import PasscurveError, UsageError
 from passcurve.generation.setup import Model
 from passcurve.types import Prices
 
@@ -79,9 +79,7 @@ def run(
     The same command resumes an interrupted run; stored samples are not generated again.
     """
     setup = check_options(score, judging)
-    temperatures = config.parse_temperatures(sampling.temperature) if sampling.temperature is not None else None
-    if temperatures is not None and len(temperatures) > 1 and (results is not None or run is not None):
-        raise UsageError("several temperatures give a run each: leave --run and --results out")
+    temperatures = _parse_temperatures(sampling.temperature, has_place=results is not None or run is not None)
     price_list = config.read_prices(prices, model) if prices is not None else None
     chosen = resolve.load(
         benchmark, config.cache_dir(), reading_options(judging.profile, judging.task, judging.language)
@@ -99,11 +97,26 @@ def run(
             results=results or folder / "results.jsonl",
             extract=extract or ready.default_extract,
         )
-        finished.append(_generate_and_judge(ready, degree, request))
+        try:
+            finished.append(_generate_and_judge(ready, degree, request))
+        except PasscurveError:
+            if finished and not as_json:  # with --json the error is the only object
+                _write_results(finished, degrees, price_list, verbose=verbose, as_json=False)
+            raise
         if (generated := finished[-1].generated) is not None and generated.ended_by:
             break
     _write_results(finished, degrees, price_list, verbose=verbose, as_json=as_json)
     raise typer.Exit(max((exit_code(result, setup.gates) for result in finished), key=_SEVERITY.index))
+
+
+def _parse_temperatures(text: str | None, *, has_place: bool) -> tuple[float, ...] | None:
+    """Return the temperatures of an option, None where none is set; ``has_place``: one run alone has a place."""
+    if text is None:
+        return None
+    temperatures = config.parse_temperatures(text)
+    if len(temperatures) > 1 and has_place:
+        raise UsageError("several temperatures give a run each: leave --run and --results out")
+    return temperatures
 
 
 def _warn_first(setup: Setup, n: int, degrees: Sequence[float | None]) -> None:
