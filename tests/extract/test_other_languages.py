@@ -195,6 +195,22 @@ def test_an_import_of_go_goes_with_the_main_that_used_it() -> None:
     assert 'import "fmt"\n' in program(GO, f"```go\n{text}```\n")
 
 
+def test_an_example_with_a_name_does_not_hide_a_program_without_one() -> None:
+    """Where no block that names the language declares the function, the block that does is the program."""
+    whole = f"{JS.prompt}    return 2 * x;\n}}\n"
+    text = f"```\n{whole}```\nUse it:\n```js\nconsole.log(twice(2));\n```\n"
+    assert whole.rstrip() == program(JS, text).rstrip()
+
+
+@pytest.mark.parametrize("name", ["js", "JavaScript "])
+@pytest.mark.parametrize("end", ["", "```", "```\nIt doubles.\n"])
+def test_the_language_in_front_where_the_prompt_opened_the_fence(name: str, end: str) -> None:
+    """A first line that only names the language is the rest of a fence; another word is part of the program."""
+    whole = f"{JS.prompt}    return 2 * x;\n}}\n"
+    assert whole.rstrip() == program(JS, f"{name}\n{whole}{end}").rstrip()
+    assert program(JS, f"python\n{whole}").startswith("python\n")
+
+
 def test_a_closing_fence_that_the_prompt_opened() -> None:
     """The text before the first fence is the program where it ends as code does, and what follows is not."""
     body = "    return 2 * x;\n"

@@ -63,9 +63,9 @@ def _policies() -> MappingProxyType[str, tuple[Step, ...]]:
 @cache
 def _script_policies() -> MappingProxyType[str, tuple[Step, ...]]:
     """Return the policies that read other languages than Python in another way."""
-    from passcurve.extract.scripts import TakeFence, fit_script
+    from passcurve.extract.scripts import TakeFence, drop_language, fit_script
 
-    answer: tuple[Step, ...] = (normalize_line_ends, drop_end_tokens, drop_thinking)
+    answer: tuple[Step, ...] = (normalize_line_ends, drop_end_tokens, drop_thinking, drop_language)
     automatic: tuple[Step, ...] = (*answer, TakeFence("auto"), fit_script)
     places: tuple[Literal["first", "last", "longest"], ...] = ("first", "last", "longest")
     fences: dict[str, tuple[Step, ...]] = {

@@ -30,6 +30,14 @@ _MOST_MAINS = 100
 """Number of functions and tests to drop at most."""
 
 
+def drop_language(task: Task, text: str) -> Change | None:
+    """Drop a first line that only names the language: the rest of a fence that the prompt has opened."""
+    first, _, rest = text.lstrip().partition("\n")
+    if first.strip().lower() not in _writing(task).names or not rest.strip():
+        return None
+    return Change(text=rest, note="dropped the name of the language in front")
+
+
 class TakeFence(msgspec.Struct, frozen=True):
     """Take one fenced block of the problem's language; leave a text without a fence as it is."""
 
@@ -43,11 +51,11 @@ class TakeFence(msgspec.Struct, frozen=True):
             return _without_prose(task, rest, note) or (Change(text=rest, note=note) if note else None)
         names = _writing(task).names
         likely = [block for block in blocks if block.language in names] or blocks
-        taken = self._choose(task, likely)
+        taken = self._choose(task, likely, blocks)
         change = Change(text=taken.text, note=describe_taken(blocks, [taken]))
         return change if taken.closed else _without_prose(task, taken.text, change.note) or change
 
-    def _choose(self, task: Task, blocks: list[Block]) -> Block:
+    def _choose(self, task: Task, blocks: list[Block], all_blocks: list[Block]) -> Block:
         match self.which:
             case "last":
                 return blocks[-1]
@@ -55,7 +63,9 @@ class TakeFence(msgspec.Struct, frozen=True):
                 return max(blocks, key=lambda block: len(block.text))
             case "auto":
                 name = _function(task)
-                return next((block for block in blocks if name and _declares(task, block.text, name)), blocks[0])
+                # The program may have no name beside an example of its use that has one.
+                candidates = (*blocks, *all_blocks) if name else ()
+                return next((block for block in candidates if _declares(task, block.text, name)), blocks[0])
         return blocks[0]
 
 
