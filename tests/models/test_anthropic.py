@@ -79,6 +79,12 @@ def test_settings_are_sent(client, server, conversation):
     } == server.requests[0]
 
 
+def test_a_null_in_the_extra_body_takes_a_field_away(client, server, conversation):
+    """Newer models refuse a temperature, whatever it is."""
+    list(client(extra_body={"temperature": None}).generate(conversation(temperature=0.8)))
+    assert "temperature" not in server.requests[0]
+
+
 @pytest.mark.parametrize(("fault", "reason"), [("cut off", "length"), ("filtered", "content_filter")])
 def test_a_message_that_was_cut_off(client, server, conversation, fault, reason):
     """The end at the limit of tokens, or by a filter, is told as by any other back end."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 from passcurve.errors import UsageError
-from passcurve.models.backend import SampleRequest, ServerDefaults, Settings, chat_messages
+from passcurve.models.backend import SampleRequest, ServerDefaults, Settings, chat_messages, with_extra_body
 from passcurve.models.http import ApiRequest, ApiResponse, ServerClient
 from passcurve.models.sanitize import short_text, token_count
 from passcurve.types import Reply, SampleKey
@@ -91,7 +91,7 @@ class Anthropic:
             body["top_p"] = decoding.top_p
         if decoding.stop:
             body["stop_sequences"] = list(decoding.stop)
-        return body | dict(self._settings.extra_body)
+        return with_extra_body(body, self._settings.extra_body)
 
 
 def _reply(response: ApiResponse, key: SampleKey) -> Reply:

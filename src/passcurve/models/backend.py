@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from typing import Literal, Protocol, Self, runtime_checkable
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 import msgspec
 
@@ -138,3 +138,8 @@ def sample_seed(seed: int, problem_id: str, index: int) -> int:
 def chat_messages(prompt: Prompt) -> list[dict[str, str]]:
     """Return the messages of a prompt as servers and programs take them."""
     return [{"role": message.role, "content": message.content} for message in prompt.messages]
+
+
+def with_extra_body(body: dict[str, Any], extra: Mapping[str, object]) -> dict[str, Any]:
+    """Return the body of a request with the user's fields; a null there takes a field away that a server refuses."""
+    return {name: value for name, value in (body | dict(extra)).items() if value is not None or name not in extra}

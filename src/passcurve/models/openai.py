@@ -9,7 +9,14 @@ from typing import Any, NamedTuple, Self
 import msgspec
 
 from passcurve.errors import ModelError, UsageError
-from passcurve.models.backend import SampleRequest, ServerDefaults, Settings, chat_messages, sample_seed
+from passcurve.models.backend import (
+    SampleRequest,
+    ServerDefaults,
+    Settings,
+    chat_messages,
+    sample_seed,
+    with_extra_body,
+)
 from passcurve.models.http import ApiRequest, ApiResponse, ServerClient
 from passcurve.models.sanitize import nested_field, one_line, short_text, token_count
 from passcurve.types import Reply, SampleKey
@@ -94,9 +101,7 @@ class OpenAI:
         if len(indices) > 1:
             body["n"] = len(indices)
         body["seed"] = sample_seed(decoding.seed, prompt.problem_id, indices[0])
-        extra = self._settings.extra_body
-        # A null there takes a field away that a server refuses.
-        return {name: value for name, value in (body | dict(extra)).items() if value is not None or name not in extra}
+        return with_extra_body(body, self._settings.extra_body)
 
     def _send(self, request: SampleRequest, indices: list[int]) -> ApiResponse:
         prompt, decoding = request.prompt, request.decoding
