@@ -61,6 +61,14 @@ def test_a_gap_is_shown_as_a_family_of_models_knows_it(family, expected):
     assert (expected, GAP.prompt, GAP.suffix) == (prompt.text, prompt.stub, prompt.suffix)
 
 
+@pytest.mark.parametrize("name", ["t.txt", "t.j2"])
+def test_a_byte_order_mark_is_no_part_of_a_template(tmp_path, name):
+    """No model is shown it."""
+    (tmp_path / name).write_text("\ufeffGo on:\n{{ prompt }}", "utf-8")
+    (prompt,) = make_prompts([PROBLEM], find_style(str(tmp_path / name)))
+    assert prompt.text.startswith("Go on:\n")
+
+
 def test_a_template_may_have_a_gap(tmp_path):
     """A template file can use the prompt and the suffix, and the digest covers both."""
     (tmp_path / "t.txt").write_text("[{{ suffix }}|{{ prompt }}]", "utf-8")

@@ -137,7 +137,8 @@ def _fim(family: str) -> str:
 
 def _read(name: str) -> str:
     try:
-        text = Path(name).read_text("utf-8")
+        # Some editors put a byte order mark in front.
+        text = Path(name).read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise DataError(
