@@ -41,6 +41,7 @@ def test_a_text_ends_before_its_first_stop_word():
     ("prompt", "check", "stops"),
     [
         ("def f(x):\n", FunctionTests(source=""), HUMAN_EVAL),
+        ('"""Tools."""\n\ndef f(x):\n', FunctionTests(source=""), HUMAN_EVAL),
         ("", Assertions(tests=("assert f(1) == 1",)), MBPP),
         # MBPP+ has its task in words as a prompt.
         ('"""\nReturn x.\n"""\n', Cases(suites=(), inputs=b"", via="call"), MBPP),

@@ -23,7 +23,8 @@ def default_stops(problem: Problem) -> tuple[str, ...]:
             return HUMAN_EVAL
         case Cases(via="stdin"):
             return PROGRAM
-    if problem.prompt and not problem.prompt.startswith('"""'):
+    is_in_words = problem.prompt.startswith('"""') and "\ndef " not in problem.prompt
+    if problem.prompt and not is_in_words:
         return HUMAN_EVAL
     is_function = isinstance(problem.check, Assertions) and bool(problem.entry_point)
     return MBPP if is_function or problem.prompt else PROGRAM
