@@ -100,6 +100,11 @@ class Launcher:
         """Tell whether a child that has ended with ``FAILED_EXIT`` said that it failed before its role began."""
         return self._template is not None and self._template.has_failed(pid)
 
+    def forget(self, pid: int) -> None:
+        """Close what was sent to a child that has ended before it read it."""
+        if self._template is not None:
+            self._template.forget(pid)
+
     def release(self) -> None:
         """Let the new child go on."""
         if self._template is not None:

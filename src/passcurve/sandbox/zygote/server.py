@@ -260,6 +260,8 @@ class Zygote:
             end = end._replace(has_begun=False)
         if self._confinement.allows_processes:
             end_others(self._own_processes())
+        # Whoever reads what the child was to write waits for the end of it.
+        self._launcher.forget(job.pid)
         self._job = None
         if self._confinement.clean_scratch():
             # The one that is kept stands in the old folder.

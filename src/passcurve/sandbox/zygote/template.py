@@ -131,6 +131,11 @@ class Template:
             else:
                 self._child_line.recv(SPEC_BYTES, socket.MSG_DONTWAIT)
 
+    def forget(self, pid: int) -> None:
+        """Discard what a child that has ended has not read: the descriptors in it stay open until then."""
+        if pid == self._last_pid:
+            self._await_last()
+
     def send_spec(self, pid: int, spec: Spec, descriptors: list[int]) -> int:
         """Send the new child its spec; return its userfaultfd, or -1 when it has none."""
         payload = marshal.dumps(spec, MARSHAL_VERSION)
