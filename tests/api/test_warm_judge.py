@@ -316,6 +316,23 @@ def test_more_problems_than_are_kept():
         assert KEPT_PROBLEMS // 2 <= max(len(live.plans) for live in live_judges()) <= KEPT_PROBLEMS + 1500
 
 
+@pytest.mark.ci
+def test_problems_at_fault_among_more_than_are_kept(monkeypatch):
+    """What a problem lacks is known of each sample, also of one whose problem is forgotten before the batch ends."""
+    monkeypatch.setattr("passcurve.judging.live.KEPT_PROBLEMS", 4)
+    test = "def check(candidate):\n    assert candidate(%d) == 2\n"
+    wrong = {"kind": "function", "entry_point": "f", "prompt": "def f(x):\n", "reference": "    return 1\n"}
+    problems = [{"id": str(number), "test": test % number, **wrong} for number in range(12)]
+    rows = [{"problem": problem, "completion": "    return 2\n"} for problem in problems]
+    loop = {"problem": STDIN, "solution": "while True: pass"}
+    with pc.Judge(workers=1) as judge:
+        # The second time the programs are equal to those before.
+        for _ in range(2):
+            _, *results = judge([loop, *rows])
+            assert {None} == {one.passed for one in results}
+            assert all("reference" in one.excluded for one in results)
+
+
 def processes() -> int:
     """Return how many processes this one has started, directly or not."""
     children: dict[int, list[int]] = {}

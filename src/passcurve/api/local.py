@@ -15,7 +15,7 @@ from passcurve.api.judgement import Judgement, Row, list_rows
 from passcurve.bench.inline import InlineProblem, read_inline
 from passcurve.errors import DataError, UsageError, nearest
 from passcurve.judging.fair_queue import Owner
-from passcurve.judging.live import LiveJudge
+from passcurve.judging.live import LiveJudge, VerdictFuture
 from passcurve.judging.request import Request
 from passcurve.judging.scripts import needs_commands
 from passcurve.types import Benchmark, Problem, Verdict
@@ -66,7 +66,7 @@ class LocalJudge:
 
     def stream(self, rows: Iterable[Row]) -> Iterator[Judgement]:
         """Yield what became of each row, as it becomes known."""
-        orders = {order.future: order for order in self._submit_all(rows, "")}
+        orders: dict[Future[Verdict], _Order] = {order.future: order for order in self._submit_all(rows, "")}
         try:
             for future in as_completed(orders):
                 yield orders[future].judgement(future.result())
@@ -192,13 +192,11 @@ class _Order(NamedTuple):
 
     place: int
     sample: _Sample
-    future: Future[Verdict]
+    future: VerdictFuture
 
     def judgement(self, verdict: Verdict) -> Judgement:
         """Return what became of it."""
-        plan = self.sample.live.plan_of(verdict.key.problem_id)
-        fault = plan.note if plan is not None and plan.fault is not None else ""
-        suites = verdict.suites
+        fault, suites = self.future.fault, verdict.suites
         return Judgement(
             task_id=self.sample.task,
             index=self.place,

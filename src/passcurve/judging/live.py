@@ -20,7 +20,7 @@ from passcurve.bench.choose import choose_problems
 from passcurve.errors import SandboxError
 from passcurve.extract import NO_PRELUDE, find_policy, fit_to_packages, with_prelude
 from passcurve.judging.fair_queue import FairQueue, Owner
-from passcurve.judging.inline_problems import InlineProblems
+from passcurve.judging.inline_problems import KEPT_PROBLEMS, InlineProblems
 from passcurve.judging.jail_needs import needs_processes, preload_modules
 from passcurve.judging.judge_run import JudgeRun
 from passcurve.judging.pending import WaitingRow
@@ -121,22 +121,30 @@ _ALL = SampleKey(problem_id="", sample_index=0)
 """The key under which all are counted: problems that come with samples have no end."""
 
 
-class FutureCollector:
-    """Hands each verdict to the future of its row."""
+class VerdictFuture(Future[Verdict]):
+    """The verdict on a row that somebody waits for."""
 
-    def __init__(self, cache: VerdictCache) -> None:
+    fault = ""
+    """Why the problem cannot be judged, once there is a verdict; its plan may be forgotten when somebody asks."""
+
+
+class FutureCollector:
+    """Hands each verdict to the future of its row; ``find_plan`` returns the plan of a problem."""
+
+    def __init__(self, cache: VerdictCache, find_plan: Callable[[str], CheckPlan | None]) -> None:
         self.tally = Tally()
         self.cache = cache
-        self._futures: dict[int, tuple[Future[Verdict], Owner]] = {}
+        self._find_plan = find_plan
+        self._futures: dict[int, tuple[VerdictFuture, Owner]] = {}
 
     @property
     def waiting(self) -> int:
         """Return the number of rows whose verdict somebody waits for."""
         return len(self._futures)
 
-    def expect(self, row: int, owner: Owner) -> Future[Verdict]:
+    def expect(self, row: int, owner: Owner) -> VerdictFuture:
         """Return the future of a row that is about to be put in; one that is cancelled is not judged."""
-        future: Future[Verdict] = Future()
+        future = VerdictFuture()
         self._futures[row] = future, owner
         future.add_done_callback(lambda _: self._futures.pop(row, None))
         return future
@@ -153,10 +161,14 @@ class FutureCollector:
         """Take a verdict for a row."""
         verdict = msgspec.structs.replace(verdict, key=row.key, extraction=row.steps)
         self.tally.add(msgspec.structs.replace(verdict, key=_ALL))
-        if program and verdict.status != "void":
+        plan = self._find_plan(row.key.problem_id)
+        fault = plan.note if plan is not None and plan.fault is not None else ""
+        # An equal program of a problem at fault waits for its plan, where that was forgotten.
+        if program and verdict.status != "void" and not fault:
             self.cache.add(program, verdict)
         future, _ = self._futures.get(row.row, (None, None))
         if future is not None and future.set_running_or_notify_cancel():
+            future.fault = fault
             future.set_result(verdict)
 
     def add_stored(self, row: int, verdict: Verdict) -> None:
@@ -189,11 +201,11 @@ class LiveJudge:
         find_policy(with_prelude(request.extract, request.prelude))
         self._request = request
         self._source = QueueSource()
-        self._collector = FutureCollector(VerdictCache())
+        self._collector = FutureCollector(VerdictCache(), self._plan_of)
         self._lock = threading.Lock()
         self._rows = 0
         self._run: JudgeRun | None = None
-        self._inline = InlineProblems()
+        self._inline = InlineProblems(KEPT_PROBLEMS)
         self._error: BaseException | None = None
         self._is_ready = threading.Event()
         self._thread = threading.Thread(target=self._work, name="passcurve judge", daemon=True)
@@ -212,7 +224,7 @@ class LiveJudge:
         """Return how the problems so far are checked; None while one is under calibration."""
         return self._run.plans if self._run is not None else {}
 
-    def plan_of(self, problem_id: str) -> CheckPlan | None:
+    def _plan_of(self, problem_id: str) -> CheckPlan | None:
         """Return how a problem is checked; None where that is not known yet."""
         return self._run.plan_of(problem_id) if self._run is not None else None
 
@@ -226,7 +238,7 @@ class LiveJudge:
         """Return how many samples have no verdict yet."""
         return self._collector.waiting
 
-    def submit(self, problem: Problem, form: str, text: str | None, owner: Owner) -> Future[Verdict]:
+    def submit(self, problem: Problem, form: str, text: str | None, owner: Owner) -> VerdictFuture:
         """Return the verdict on a sample of a problem, as a future; raise SandboxError where the judge has ended.
 
         The problem may be any of the same kind of language.  Without a text the verdict is ``no_code``.  Owners take
