@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import json
+import math
 import os
 import signal
 import threading
@@ -314,6 +316,26 @@ def test_more_problems_than_are_kept():
             assert {"passed"} == {one.status for one in judge(rows)}
         # When they are forgotten is a matter of time; half of those that are kept stay, the latest.
         assert KEPT_PROBLEMS // 2 <= max(len(live.plans) for live in live_judges()) <= KEPT_PROBLEMS + 1500
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected", "body"),
+    [
+        ({"b": 1, "a": 2}, "b", "next(iter(x))"),
+        (1.0, math.inf, "float('inf')"),
+        (1.0, math.inf, "None"),
+        (math.nan, True, "x != x"),
+        (30, math.factorial(30), "__import__('math').factorial(x)"),
+    ],
+)
+def test_values_of_a_problem_that_comes_with_a_sample(tmp_path, arguments, expected, body):
+    """A dictionary keeps its order and a number its value: the verdict is that of the same problem in a file."""
+    problem = {"id": "p", "kind": "cases", "entry_point": "f", "inputs": [[arguments]], "expected": [expected]}
+    (tmp_path / "b.jsonl").write_text(json.dumps(problem))
+    solution = f"def f(x):\n    return {body}\n"
+    with pc.Judge(tmp_path / "b.jsonl", workers=1) as judge:
+        first, second = judge([{"task_id": "p", "solution": solution}, {"problem": problem, "solution": solution}])
+    assert (body != "None", first.status) == (first.passed, second.status)
 
 
 @pytest.mark.ci

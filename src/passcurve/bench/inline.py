@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from functools import lru_cache
 
@@ -32,8 +33,9 @@ def read_inline(fields: Mapping[str, object], language: str = "", timeout_s: flo
     problems, whatever they are called elsewhere.  Raises DataError for what is no row of a benchmark.
     """
     try:
-        text = msgspec.json.encode(fields, order="deterministic")
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        # As a file has it: dictionaries keep their order, and NaN and integers of any length are numbers.
+        text = json.dumps(dict(fields), default=msgspec.to_builtins).encode("ascii")
+    except (TypeError, ValueError, RecursionError) as error:
         raise DataError(f"the problem cannot be read: {error}") from None
     return _read(text, language, timeout_s)
 
