@@ -9,6 +9,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -117,6 +118,37 @@ def test_a_token_from_a_file(url, starter):
         assert "secr" not in str(caught.value)
 
 
+def test_a_judge_that_starts_again(url, starter):
+    """As in this process, one that has ended may be used in another ``with``."""
+    judge = pc.Judge(url=url, token=TOKEN)
+    for _ in range(2):
+        with judge:
+            assert judge(rows_of(starter, 1))[0].passed
+
+
+FORKED = """
+import os, sys
+import passcurve as pc
+url, token, right = sys.argv[1:]
+with pc.Judge(url=url, token=token) as judge:
+    rows = [{"task_id": "starter/0", "completion": text} for text in (right, "    return None\\n")]
+    assert judge(rows[:1])[0].passed
+    child = os.fork()
+    # Each asks for another row, of which it has as many results.
+    wrong = [number for number in range(100) if judge([rows[not child]])[0].passed is not bool(child)]
+    assert not wrong, wrong
+    if child:
+        assert 0 == os.waitpid(child, 0)[1]
+"""
+
+
+def test_a_process_that_is_forked(url, starter):
+    """It has connections of its own: nobody reads the answers to another's requests."""
+    words = [sys.executable, "-c", FORKED, url, TOKEN, starter.right()["completion"]]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert 0 == done.returncode, done.stderr
+
+
 @pytest.mark.ci
 def test_rows_of_any_kind(url, starter, monkeypatch):
     """Fields that no judge reads are not sent, a long batch goes in several requests, and NaN is no completion."""
@@ -155,6 +187,8 @@ def test_what_cannot_be(url, starter):
         pc.Judge(url=url, timeout_s=1.0)
     with pytest.raises(UsageError, match="http"):
         pc.Judge(url="localhost:8000")
+    with pytest.raises(UsageError, match="no address"):
+        pc.Judge(url="http://localhost:8000\n")
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]

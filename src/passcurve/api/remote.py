@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
@@ -42,6 +43,10 @@ class RemoteJudge:
         if not url.startswith(("http://", "https://")):
             raise UsageError(f"url={url!r} must begin with http:// or https://")
         self.name = url.rstrip("/") + "/"
+        try:
+            httpx.URL(self.name)
+        except httpx.InvalidURL as error:
+            raise UsageError(f"url={url!r} is no address: {error}") from None
         # A file with a token ends with a new line, as the server's own may.
         token = token.strip()
         if not token.isascii() or not token.isprintable():
@@ -53,7 +58,14 @@ class RemoteJudge:
         """The ids of the problems that the server has."""
         self.waiting = 0
         """Samples wait at the server."""
-        self._client = self._open(httpx.Client)
+        self._connections: tuple[int, httpx.Client] | None = None
+        """The number of a process, and its connections."""
+
+    def _client(self) -> httpx.Client:
+        """Return the connections of this process: those of one that it was forked from are in use there."""
+        if self._connections is None or self._connections[0] != os.getpid():
+            self._connections = os.getpid(), self._open(httpx.Client)
+        return self._connections[1]
 
     def _open(self, kind: Any) -> Any:
         return kind(base_url=self.name, auth=self._admission, timeout=_TIMEOUT, verify=self._tls)
@@ -62,7 +74,7 @@ class RemoteJudge:
     def is_alive(self) -> bool:
         """Tell whether the server judges."""
         try:
-            return bool(self._client.get("readyz").status_code == 200)
+            return bool(self._client().get("readyz").status_code == 200)
         except httpx.HTTPError:
             return False
 
@@ -94,7 +106,7 @@ class RemoteJudge:
         for chunk in chunks:
             body = chunk.body(stream=True)
             try:
-                with self._client.stream("POST", "judge", content=body, headers=_JSON) as response:
+                with self._client().stream("POST", "judge", content=body, headers=_JSON) as response:
                     yield from self._lines(response, chunk)
             except httpx.HTTPError as error:
                 raise self._unreachable(error) from None
@@ -120,8 +132,10 @@ class RemoteJudge:
         return one
 
     def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
+        """Close the connections; the judge may start again."""
+        connections, self._connections = self._connections, None
+        if connections is not None and connections[0] == os.getpid():
+            connections[1].close()
 
     async def judge_async(self, rows: Iterable[Row], _: str) -> list[Judgement]:
         """Return what became of each row, in their order; some requests are under way at once."""
@@ -200,7 +214,7 @@ class RemoteJudge:
     def _ask(self, method: str, path: str, body: bytes | None = None) -> Any:
         """Return the answer to a request."""
         try:
-            response = self._client.request(method, path, content=body, headers=_JSON if body else None)
+            response = self._client().request(method, path, content=body, headers=_JSON if body else None)
         except httpx.HTTPError as error:
             raise self._unreachable(error) from None
         return self._record(response)
