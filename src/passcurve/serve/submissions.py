@@ -86,8 +86,7 @@ def read_submission(body: bytes, problems: tuple[str, ...]) -> Submission:
     config = request.config
     if config.custom_extract_logic:
         raise RequestError(422, "custom_extract_logic is code for this server, which runs none of its clients' outside")
-    rows = config.provided_data if isinstance(config.provided_data, list) else [config.provided_data]
-    data = next((row for row in rows if row and (len(rows) == 1 or row.get("id") == request.id)), None)
+    data = _find_data(request)
     if data is None:
         return _of_benchmark(request, problems)
     row: Fields = {"problem": convert_row(data, request.id, config.dataset_type or "")}
@@ -110,6 +109,22 @@ def read_submission(body: bytes, problems: tuple[str, ...]) -> Submission:
     program = extract(inline.problem, completion, "auto").text
     row["solution"] = program
     return Submission(request=request, row=row, code=program or "", kind=_kind(request.completion, program))
+
+
+def _find_data(request: Submit) -> Fields | None:
+    """Return the row that came with a submission; None where none came.
+
+    Raises RequestError with 422 where several came, and none has the id of the submission.
+    """
+    data = request.config.provided_data
+    rows = data if isinstance(data, list) else [data] if data else []
+    if len(rows) <= 1:
+        return rows[0] if rows else None
+    name = str(request.id)
+    row = next((row for row in rows if str(row.get("id", row.get("task_id"))) == name), None)
+    if row is None:
+        raise RequestError(422, f"none of the {len(rows)} rows of provided_data has the id {name[:80]!r}")
+    return row
 
 
 def _of_benchmark(request: Submit, problems: tuple[str, ...]) -> Submission:
