@@ -79,6 +79,21 @@ def test_sessions_of_nemo_gym(client: httpx.Client):
     assert 422 == client.post("/aggregate_metrics", json={}).status_code
 
 
+def test_a_submission_with_the_rows_of_others(client: httpx.Client):
+    """One that brings rows is judged by that with its id, and by no problem of the server where there is none."""
+    tests = ("assert f(1) == 3", "assert f(1) == 4")
+    rows = [{"task_id": number, "text": "f", "test_list": [test]} for number, test in enumerate(tests, start=5)]
+
+    def submit(name: int | str, text: str) -> httpx.Response:
+        config = {"provided_data": rows, "dataset_type": "MBPPDataset"}
+        return client.post("/submit", json={"dataset": "x", "id": name, "completion": text, "config": config})
+
+    program = "def f(x):\n    return 4\n"
+    assert [False, True, True] == [submit(name, program).json()["accepted"] for name in (5, 6, "6")]
+    refused = submit("B/0", RIGHT)
+    assert (422, True) == (refused.status_code, "none of the 2 rows" in refused.text)
+
+
 def test_openrlhf(client: httpx.Client):
     """A reward for each query; 503, which is asked again, where one is not known."""
 
@@ -118,6 +133,9 @@ def test_slime(client: httpx.Client):
         ("/verify", [], "NeMo"),
         ("/slime", {"response": "x", "label": "B/" * 4_000_000}, "no problem"),
         ("/verify", RAW_VERIFY % b"1e400", "out of range"),
+        ("/aggregate_metrics", {"verify_responses": [{"reward": 10**400}]}, "out of range"),
+        ("/aggregate_metrics", {"verify_responses": [{"reward": 1e308}] * 2}, "reward"),
+        ("/aggregate_metrics", {"verify_responses": [{"reward": 1, "_ng_task_index": [1]}]}, "_ng_task_index"),
         ("/verify", RAW_VERIFY % (b"9" * 5000), "out of range"),
         ("/verify", RAW_VERIFY % (b"[" * DEEP + b"]" * DEEP), "while deserializing"),
     ],

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -48,8 +48,15 @@ class _Verify(msgspec.Struct):
     verifier_metadata: _Metadata
 
 
+class _Verified(msgspec.Struct):
+    reward: Annotated[float, msgspec.Meta(ge=-1e100, le=1e100)] | None = None
+    mask_sample: bool | None = None
+    failure: str | None = msgspec.field(default=None, name="_ng_failure_class")
+    task: int | str | None = msgspec.field(default=None, name="_ng_task_index")
+
+
 class _Aggregate(msgspec.Struct):
-    verify_responses: list[dict[str, Any]]
+    verify_responses: list[_Verified]
 
 
 _TASK, _MEAN = "_ng_task_index", "mean/reward"
@@ -161,11 +168,10 @@ def _rewards(judgements: list[Judgement]) -> list[float]:
 def aggregate(body: bytes) -> dict[str, Any]:
     """Return the means of rewards, of all and of each task, as NeMo-Gym asks for them; masked answers do not count."""
     request = _decode(body, _Aggregate, "NeMo-Gym, which sends verify_responses")
-    rewards: dict[Any, list[float]] = {}
+    rewards: dict[int | str | None, list[float]] = {}
     for one in request.verify_responses:
-        reward = one.get("reward")
-        if isinstance(reward, int | float) and not (one.get("mask_sample") or one.get("_ng_failure_class")):
-            rewards.setdefault(one.get(_TASK), []).append(float(reward))
+        if one.reward is not None and not (one.mask_sample or one.failure):
+            rewards.setdefault(one.task, []).append(one.reward)
     every = [reward for some in rewards.values() for reward in some]
     means = {_MEAN: fmean(every)} if every else {}
     groups = [{_TASK: task, _MEAN: fmean(some)} for task, some in rewards.items() if task is not None]
