@@ -31,6 +31,13 @@ def test_doctor_asks_a_server(shell):
     assert [] == [trial for trial in trials if not trial["works"] and trial["name"] != "descriptors"]
 
 
+def test_doctor_where_no_server_starts(shell):
+    """It ends, with what the server has said."""
+    shell.before = ("sh", "-c", 'ulimit -n 48; exec "$@"', "sh")
+    done = shell("doctor", "--serve")
+    assert (1, True) == (done.code, "FAILS   start: passcurve: a sample may have 64 open files" in done.out)
+
+
 def commands() -> dict[str, list[str]]:
     """Return the command of each file, as words behind ``passcurve``."""
     container = (DEPLOY / "Containerfile").read_text("utf-8")

@@ -38,9 +38,11 @@ def try_server() -> Iterator[Trial]:
     ) as process:
         try:
             assert process.stdout is not None
-            line = process.stdout.readline().strip()
-            while line and "http://" not in line:
-                line = process.stdout.readline().strip() or line
+            line = ""
+            for text in process.stdout:
+                line = text.strip() or line
+                if "http://" in line:
+                    break
             address = urlsplit(next((word for word in line.split() if word.startswith("http://")), ""))
             if address.port is None:
                 yield Trial("start", False, line or "it ended without a word")
