@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -104,3 +105,34 @@ def test_killed_every_second(server, starter, requests):
     assert [] == wrong
     assert kills
     assert sum(repeats.values()) < requests / 10, repeats
+
+
+@pytest.mark.ci
+def test_streams_of_a_sandbox_that_is_lost(server, starter):
+    """Whoever asks for streams alone is refused while there is no sandbox, and has one started again."""
+    client, pid = server
+    lost = threading.Event()
+
+    def kill_all() -> None:
+        while not lost.is_set():
+            for child in sandbox_processes(pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+
+    def is_answered(number: int) -> bool:
+        row = {"task_id": "starter/0", "completion": f"    return {number}\n"}
+        try:
+            answer = client.post("/judge", json={"samples": [row], "stream": True})
+        except httpx.RemoteProtocolError:
+            return False
+        assert answer.status_code in (200, 503)
+        return answer.status_code == 200 and '"failed"' in answer.text
+
+    killer = threading.Thread(target=kill_all)
+    killer.start()
+    until = time.monotonic() + 60
+    while is_answered(-1) and time.monotonic() < until:
+        pass
+    lost.set()
+    killer.join()
+    assert any(is_answered(number) or time.sleep(1.0) for number in range(30))

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from passcurve.api import AsyncJudge, Judgement
-from passcurve.errors import DataError, PasscurveError, UsageError, place_error
+from passcurve.errors import DataError, PasscurveError, SandboxError, UsageError, place_error
 from passcurve.judging.program_runner import ProgramRunner
 from passcurve.serve.admission import Admission, find_misdirection, is_loopback, refuse
 from passcurve.serve.answer_cache import AnswerCache, digest
@@ -148,7 +148,9 @@ class _Handlers:
             if judge.waiting + len(question.rows) > self._options.queue:
                 return self._refuse(503, "the queue is full")
             if question.streams:
-                lines = _lines(judge, question.rows, client, self._metrics)
+                if not judge.is_alive:
+                    raise SandboxError("the sandbox is lost")
+                lines = self._lines(question.rows, client)
                 return web.streaming_response(lines, media_type="application/x-ndjson")
             judgements = await judge.judge(question.rows, client=client)
             answered = question.answer(judgements)
@@ -164,6 +166,17 @@ class _Handlers:
         self._metrics.statuses.update(judgement.status for judgement in judgements)
         self._count(begun)
         return web.response(encode(answered), media_type="application/json")
+
+    async def _lines(self, rows: Rows, client: str) -> AsyncIterator[bytes]:
+        """Yield an answer for each row, as soon as it is known; where the sandbox is lost, the stream breaks off."""
+        try:
+            async for judgement in self._judge.judge_each(rows, client=client):
+                self._metrics.statuses[judgement.status] += 1
+                yield encode(answer(judgement, rows[judgement.index])) + b"\n"
+        except PasscurveError:
+            self._revival.begin()
+            raise
+        self._metrics.requests[200] += 1
 
     async def list_problems(self, _: Any) -> Any:
         """Return the ids of the problems."""
@@ -281,14 +294,6 @@ def _read_batch(body: bytes, judge: AsyncJudge) -> Question:
         return {"results": [answer(judgement, batch.samples[judgement.index]) for judgement in judgements]}
 
     return Question(batch.samples, answers, streams=batch.stream)
-
-
-async def _lines(judge: AsyncJudge, rows: Rows, client: str, metrics: Metrics) -> AsyncIterator[bytes]:
-    """Yield an answer for each row, as soon as it is known."""
-    async for judgement in judge.judge_each(rows, client=client):
-        metrics.statuses[judgement.status] += 1
-        yield encode(answer(judgement, rows[judgement.index])) + b"\n"
-    metrics.requests[200] += 1
 
 
 class _Guard:
