@@ -126,6 +126,8 @@ def test_slime(client: httpx.Client):
     [
         ("/slime", {"prompt": "", "response": "x", "label": "B/9"}, "B/9"),
         ("/slime", {"prompt": "", "response": "x", "label": None}, "label"),
+        ("/slime", {"prompt": "", "response": "x", "label": 9}, "no problem '9'"),
+        ("/verify", {"response": {}, "verifier_metadata": {"task_id": 9}}, "no problem '9'"),
         ("/openrlhf", {"query": ["x"], "prompts": [], "labels": ["B/0"]}, "length"),
         ("/verify", {"response": {}, "verifier_metadata": {"unit_tests": {"inputs": [], "outputs": []}}}, "unit_tests"),
         ("/verify", {"response": {}, "verifier_metadata": {}}, "task_id"),

@@ -62,6 +62,21 @@ def test_trl(starter, unjudgeable):
         asyncio.run(reward(prompts=["p"], completions=["x"], task_id=["starter/999"]))
 
 
+def test_ids_that_are_numbers(tmp_path, shell_in):
+    """The ids of MBPP are numbers in its tables, and 7.0 where some row has none; they name its problems."""
+    right = "def add(a, b):\n    return a + b"
+    row = {"task_id": 7, "text": "Add.", "code": right, "test_list": ["assert add(1, 2) == 3"]}
+    path = str(shell_in(tmp_path).write("mbpp.jsonl", [row | {"test_setup_code": "", "challenge_test_list": []}]))
+    reward = make_reward(path, workers=1)
+    assert [1.0, 1.0, None] == asyncio.run(reward(completions=[right] * 3, task_id=[7, 7.0, None]))
+    scored = compute_score("mbpp", right, "", {"task_id": 7}, benchmark=path, options={"workers": 1})
+    assert 1.0 == scored["score"]
+    sample = Namespace(response=right, label=7, metadata=None)
+    assert 1.0 == asyncio.run(slime.make_reward(path, workers=1)(None, sample))
+    with pytest.raises(DataError, match="task_id"):
+        asyncio.run(reward(completions=[right], task_id=[True]))
+
+
 def test_trl_with_shares():
     """A reward in part is a number between those of wrong and right."""
     reward = make_reward("starter", share=True, workers=1)

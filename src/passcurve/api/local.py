@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from passcurve.api.judgement import Judgement, Row, list_rows
+from passcurve.api.judgement import Judgement, Row, list_rows, task_name
 from passcurve.bench.inline import InlineProblem, read_inline
 from passcurve.errors import DataError, UsageError, nearest
 from passcurve.judging.fair_queue import Owner
@@ -214,8 +214,8 @@ class _Order(NamedTuple):
 
 def _fields(row: Row) -> tuple[str, str, str | None]:
     """Return task, form and text of a row, which may be None; raise DataError for what is no row."""
-    task = row.get("task_id", "" if "problem" in row else None) if isinstance(row, Mapping) else None
-    if not isinstance(task, str):
+    task = task_name(row.get("task_id", "" if "problem" in row else None)) if isinstance(row, Mapping) else None
+    if task is None:
         raise DataError("a row must be a dict with task_id (a text), or a problem, and completion or solution")
     # As in a file: a solution that is no text leaves the completion.
     form = "solution" if isinstance(row.get("solution"), str) or "completion" not in row else "completion"

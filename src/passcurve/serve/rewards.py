@@ -23,13 +23,13 @@ Rows = list[dict[str, Any]]
 
 class _Slime(msgspec.Struct):
     response: str
-    label: str
+    label: str | int
 
 
 class _OpenRlhf(msgspec.Struct):
     query: list[str]
     prompts: list[str]
-    labels: list[str]
+    labels: list[str | int]
 
 
 class _UnitTests(msgspec.Struct):
@@ -39,7 +39,7 @@ class _UnitTests(msgspec.Struct):
 
 
 class _Metadata(msgspec.Struct):
-    task_id: str | None = None
+    task_id: str | int | None = None
     unit_tests: _UnitTests | None = None
 
 

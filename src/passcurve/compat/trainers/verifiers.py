@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from passcurve.compat.trainers.warm import describe_void, judge_rows_async, reward_of
+from passcurve.compat.trainers.warm import describe_void, first_id, judge_rows_async, reward_of
 from passcurve.errors import UsageError
 from passcurve.types import Benchmark
 
@@ -29,8 +29,8 @@ def make_reward(
 
     async def passcurve_reward(task: Any, trace: Any) -> float:
         """Return the reward of a trace."""
-        problem = getattr(task, "task_id", None) or task.id
-        if not isinstance(problem, str):
+        problem = first_id(getattr(task, "task_id", None) or task.id)
+        if problem is None:
             raise UsageError("the task has neither a task_id nor an id that names a problem")
         row = {"task_id": problem, "completion": trace.last_reply}
         (judgement,) = await judge_rows_async(benchmark, settings, [row])

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from passcurve.api import AsyncJudge, Judgement
-from passcurve.api.judgement import Row
+from passcurve.api.judgement import Row, task_name
 from passcurve.errors import IsolationError, SandboxError
 from passcurve.types import Benchmark
 
@@ -73,8 +73,8 @@ def reward_of(judgement: Judgement, *, share: bool) -> float | None:
 
 
 def first_id(*candidates: object) -> str | None:
-    """Return the first of some values that is a text: tables fill what a row lacks with None."""
-    return next((one for one in candidates if isinstance(one, str)), None)
+    """Return the first of some values that is an id: tables fill what a row lacks with None."""
+    return next((name for one in candidates if (name := task_name(one)) is not None), None)
 
 
 def describe_void(judgement: Judgement) -> str:
