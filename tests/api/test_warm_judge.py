@@ -292,6 +292,7 @@ def test_problems_that_come_with_samples(starter):
         ({"problem": STDIN, "language": "cobol", "solution": ""}, "cobol"),
         ({"problem": STDIN, "language": 5, "solution": ""}, "language"),
         ({"problem": STDIN, "timeout_s": -1, "solution": ""}, "timeout_s"),
+        ({"problem": STDIN, "timeout_s": 1e-9, "solution": ""}, "timeout_s"),
         ({"problem": STDIN, "timeout_s": True, "solution": ""}, "timeout_s"),
         ({"problem": {"id": "a", "kind": "unittest", "test": "x"}, "solution": ""}, "unittest"),
         ({"problem": {"id": "a", "kind": "stdin", "inputs": [{1, 2}], "outputs": []}, "solution": ""}, "array"),

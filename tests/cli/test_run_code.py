@@ -139,7 +139,8 @@ raise SystemExit(3)
 @pytest.mark.parametrize(
     "body",
     [{"code": "", "language": "cobol"}, {"language": "python"}, [], {"code": 5, "language": "python"},
-     {"code": "", "language": "python", "run_timeout": -1}, {"code": "", "language": "python", "run_timeout": 1e9},
+     {"code": "", "language": "python", "run_timeout": -1}, {"code": "", "language": "python", "run_timeout": 1e-9},
+     {"code": "", "language": "python", "run_timeout": 1e9},
      {"code": "", "language": "python", "fetch_files": ["../x"]}],
 )  # fmt: skip
 def test_what_is_no_request(client: httpx.Client, body):

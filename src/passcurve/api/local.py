@@ -18,7 +18,7 @@ from passcurve.judging.fair_queue import Owner
 from passcurve.judging.live import LiveJudge, VerdictFuture
 from passcurve.judging.request import Request
 from passcurve.judging.scripts import needs_commands
-from passcurve.types import Benchmark, Problem, Verdict
+from passcurve.types import LEAST_TIMEOUT_S, Benchmark, Problem, Verdict
 
 NO_BENCHMARK = Benchmark(name="inline", source="", digest="", problems=())
 MOST_TIMEOUT_S = 600.0
@@ -232,8 +232,8 @@ def _problem_of(row: Row) -> InlineProblem:
     if not isinstance(language, str):
         raise DataError("`language` must be the name of a language")
     is_number = isinstance(timeout_s, int | float) and not isinstance(timeout_s, bool)
-    if timeout_s is not None and not (is_number and 0 < timeout_s <= MOST_TIMEOUT_S):
-        raise DataError(f"`timeout_s` must be a number of seconds, up to {MOST_TIMEOUT_S:g}")
+    if timeout_s is not None and not (is_number and LEAST_TIMEOUT_S <= timeout_s <= MOST_TIMEOUT_S):
+        raise DataError(f"`timeout_s` must be a number of seconds from {LEAST_TIMEOUT_S:g} to {MOST_TIMEOUT_S:g}")
     return read_inline(fields, language, timeout_s)
 
 

@@ -21,7 +21,7 @@ from passcurve.judging.scripts import make_python_step, missing_tools
 from passcurve.judging.whole_programs import make_program_steps
 from passcurve.sandbox.job import Job, Outcome, Step
 from passcurve.serve.requests import RequestError
-from passcurve.types import Language, Limits
+from passcurve.types import LEAST_TIMEOUT_S, Language, Limits
 from passcurve.types.decoding import decodable
 
 LANGUAGES = {
@@ -119,8 +119,8 @@ def read_request(body: bytes) -> RunCode:
     if missing := _missing(request.language):
         raise RequestError(422, f"language {request.language!r} is not installed here: it needs {', '.join(missing)}")
     for name in ("compile_timeout", "run_timeout"):
-        if not 0.0 < getattr(request, name) <= _MOST_S:
-            raise RequestError(422, f"{name} must be from 0 to {_MOST_S:g} seconds")
+        if not LEAST_TIMEOUT_S <= getattr(request, name) <= _MOST_S:
+            raise RequestError(422, f"{name} must be from {LEAST_TIMEOUT_S:g} to {_MOST_S:g} seconds")
     return request
 
 
