@@ -10,6 +10,8 @@ from passcurve.store.codec import decode_verdict
 from passcurve.types import Verdict
 
 PAGE_ROWS = 200
+_LONGEST_PLACE = 18
+"""Characters of a place at most; a longer one would be in no file, and beyond what can be sought."""
 _LOOKED_AT = 200_000
 """Lines that one page looks at for its rows; where a status is rare, the page is shorter."""
 
@@ -35,7 +37,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 def parse_place(text: str) -> Place:
     """Return the place of a text like ``0.4711``; the beginning for any other text."""
     part, _, offset = text.partition(".")
-    if not (part.isdecimal() and offset.isdecimal() and len(text) < 30):
+    if not (part.isdecimal() and offset.isdecimal() and len(text) <= _LONGEST_PLACE):
         return Place()
     return Place(int(part), int(offset))
 
