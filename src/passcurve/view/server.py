@@ -95,12 +95,7 @@ async def _changes(runs: Runs, is_gone: Callable[[], Any], is_ending: Callable[[
     before = ""
     while not (is_ending() or await is_gone()):
         rows = await asyncio.to_thread(runs.summaries)
-        now = json.dumps(
-            [
-                {"name": r.name, "judged": r.judged, "passed": r.statuses.get("passed", 0), "finished": r.finished}
-                for r in rows
-            ]
-        )
+        now = json.dumps([_counts(run) for run in rows])
         if now != before:
             yield f"data: {now}\n\n"
             before = now
