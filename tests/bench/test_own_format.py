@@ -70,6 +70,8 @@ def test_stdin(tmp_path: Path) -> None:
         (CASES | {"values": "python", "inputs": ["({[1]: 2},)", "(2,)"]}, "as in Python"),
         (CASES | {"values": "python", "inputs": ["f(1)", "(2,)"]}, "as in Python"),
         (STDIN | {"outputs": []}, "one for each input"),
+        (STDIN | {"outputs": [0]}, "a number in the array 'outputs'"),
+        (STDIN | {"inputs": [None]}, "null in the array 'inputs'"),
         (STDIN | {"comparator": "line"}, "'lines'"),
         (STDIN | {"comparator": "equal"}, "one of lines, tokens"),
         ({"id": "a/0", "kind": "function", "entry_point": "f"}, "'test'"),

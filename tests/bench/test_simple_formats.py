@@ -117,6 +117,13 @@ def test_mbpp_sanitized_without_a_solution(tmp_path: Path) -> None:
     )
 
 
+def test_mbpp_with_a_test_that_is_none(tmp_path: Path) -> None:
+    """An item that is no text is refused, wherever it stands: as a statement null would pass whatever the program."""
+    for tests in ([None], ["assert f(1) == 1", None], [0, "assert f(1) == 1"]):
+        with pytest.raises(DataError, match=r"found (null|a number) in the array 'test_list'; expected str"):
+            read(tmp_path, {"task_id": 2, "text": "p", "test_list": tests})
+
+
 def test_tests_of_evalplus_are_taken_apart(tmp_path: Path) -> None:
     """Each input of the loop is a test of the suite `plus`, and numpy is not needed."""
     (problem,) = read(tmp_path, MBPP_ROW | {"test": PLUS_TEST})

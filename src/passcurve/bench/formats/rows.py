@@ -102,9 +102,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     def texts(self, field: str) -> tuple[str, ...]:
         """Return a field that must be an array of strings; raise DataError where it is not."""
         values = self.array(field)
-        if wrong := next((value for value in values if not isinstance(value, str)), None):
+        texts = tuple(value for value in values if isinstance(value, str))
+        if len(texts) < len(values):
+            wrong = next(value for value in values if not isinstance(value, str))
             raise self.fault(f"found {kind(wrong)} in the array {field!r}", "strings")
-        return tuple(str(value) for value in values)
+        return texts
 
     def fault(self, seen: str, expected: str) -> DataError:
         """Return the error about a row, with its place."""
