@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from passcurve.bench.catalog import Carrier, Catalog, Published, load_catalog
-from passcurve.bench.formats import digest_problems, parse_problems
+from passcurve.bench.formats import ReadOptions, digest_problems, parse_problems
 from passcurve.bench.resolve import (
     BenchmarkInfo,
     benchmark_names,
@@ -23,7 +23,7 @@ from passcurve.bench.resolve import (
     find_examples,
     load,
 )
-from passcurve.errors import DataError, UnknownNameError
+from passcurve.errors import DataError, UnknownNameError, UsageError
 
 DATA = os.environ.get("PASSCURVE_TEST_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="PASSCURVE_TEST_DATA names no folder with published benchmarks")
@@ -277,6 +277,20 @@ def test_ids_of_no_benchmark(tmp_path: Path) -> None:
     catalog = {**two(tmp_path), "gone": published("gone")}
     with pytest.raises(DataError, match=r"'a', 'b', 'c', \.\.\.\).*left, right;.*--benchmark FILE.*--benchmark NAME"):
         find_by_ids(["a", "b", "c", "d"], tmp_path, catalog=catalog)
+
+
+def test_ids_of_a_benchmark_with_two_tasks(tmp_path: Path) -> None:
+    """The task that was chosen is the one that is loaded; without a choice it must be made."""
+    row = {"id": "own/0", "code": "def f(x):\n    return x\n", "input": "1", "output": "1"}
+    data = json.dumps(row).encode()
+    in_cache(tmp_path, "own", data)
+    facts = {"sha256": hashlib.sha256(data).hexdigest(), "problems_digest": "", "tasks": ("input", "output")}
+    catalog = {"own": msgspec.structs.replace(published("own"), **facts)}
+    for task in ("input", "output"):
+        benchmark = find_by_ids(["own/0"], tmp_path, ReadOptions(task=task), catalog=catalog)
+        assert (f"own-{task}", task) == (benchmark.name, benchmark.task)
+    with pytest.raises(UsageError, match="--task input"):
+        find_by_ids(["own/0"], tmp_path, catalog=catalog)
 
 
 def test_ids_of_an_absent_benchmark(tmp_path: Path) -> None:

@@ -164,17 +164,19 @@ def find_examples(name: str) -> Path | None:
     return None
 
 
-def find_by_ids(task_ids: Iterable[str], cache_dir: Path, *, catalog: Catalog | None = None) -> Benchmark:
-    """Return the only benchmark on this machine that has any of these task ids.
+def find_by_ids(
+    task_ids: Iterable[str], cache_dir: Path, options: ReadOptions = DEFAULT_OPTIONS, *, catalog: Catalog | None = None
+) -> Benchmark:
+    """Return the only benchmark on this machine that has any of these task ids, read by the options.
 
-    Raises DataError, with the ids and what to do, when there is none or more than one.
+    Raises DataError, with the ids and what to do, when there is none or more than one, and what ``load`` raises.
     """
     entries = load_catalog() if catalog is None else catalog
     ids = dict.fromkeys(task_ids)
     if not ids:
         raise DataError("the samples have no task ids to find their benchmark by: name it with --benchmark")
     unavailable: dict[str, DataError] = {}
-    matching: list[Benchmark] = []
+    matching: dict[str, Benchmark] = {}
     for name, entry in entries.items():
         try:
             if not any(task.startswith(entry.id_prefix) for task in ids):
@@ -188,14 +190,20 @@ def find_by_ids(task_ids: Iterable[str], cache_dir: Path, *, catalog: Catalog | 
             unavailable[name] = error.with_traceback(None)
             continue
         if any(problem.id in ids for problem in benchmark.problems):
-            matching.append(benchmark)
-    if len(matching) == 1:
-        return matching[0]
-    raise _ambiguous(tuple(ids), tuple(benchmark.name for benchmark in matching), unavailable, entries)
+            matching[name] = benchmark
+    if len(matching) != 1:
+        raise _ambiguous(tuple(ids), tuple(matching), unavailable, entries)
+    ((name, benchmark),) = matching.items()
+    if options == ReadOptions(task=benchmark.task):
+        return benchmark
+    return load(name, cache_dir, options, catalog=entries)
 
 
 def _load_entry(name: str, entry: Entry, cache_dir: Path) -> Benchmark:
-    return _load_built_in(name, entry) if isinstance(entry, BuiltIn) else _load_published(name, entry, cache_dir)
+    """Return a benchmark for its task ids, which are the same in each of its tasks."""
+    if isinstance(entry, BuiltIn):
+        return _load_built_in(name, entry)
+    return _load_published(name, entry, cache_dir, ReadOptions(task=entry.tasks[0] if entry.tasks else ""))
 
 
 def _load_built_in(name: str, entry: BuiltIn, options: ReadOptions = DEFAULT_OPTIONS) -> Benchmark:

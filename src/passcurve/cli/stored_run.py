@@ -83,7 +83,9 @@ def find_benchmark(
     if name is None:
         from passcurve.store.samples import first_ids
 
-        name = _name_beside(source) or resolve.find_by_ids(first_ids(source), cache).name
+        name = _name_beside(source)
+        if not name:
+            return resolve.find_by_ids(first_ids(source), cache, options)
     return resolve.load(name, cache, options)
 
 

@@ -113,8 +113,7 @@ class Input(msgspec.Struct, frozen=True, kw_only=True):
             return resolve.load(name, cache_dir, options)
         if self.named.endswith(":examples") and resolve.find_examples(self.named) is not None:
             return resolve.load(self.named.partition(":")[0], cache_dir, options)
-        benchmark = resolve.find_by_ids(first_ids(self.samples), cache_dir)
-        return benchmark if options == NATIVE else resolve.load(benchmark.name, cache_dir, options)
+        return resolve.find_by_ids(first_ids(self.samples), cache_dir, options)
 
     def _has_row(self) -> bool:
         with self.samples.open("rb") as file:
