@@ -45,6 +45,15 @@ def test_a_run_keeps_its_score(shell, judged: Path, form: str) -> None:
         assert (0.5, 2) == (scored["pass@1"]["value"], scored["problems"])
 
 
+def test_a_run_of_some_problems(shell, judged: Path) -> None:
+    """Of a run with --problems the rows that were judged are converted, wherever they stand in the file."""
+    chosen = ("--benchmark", str(judged / "b.jsonl"), "--problems", "1", "-k", "1")
+    assert 0 == shell("judge", str(judged / "s.jsonl"), *chosen, "--run", "r", "--results", "r.jsonl").code
+    done = shell("convert", "r", "out.jsonl", "--to", "human-eval", "--json")
+    assert (0, 2, 1) == (done.code, done.record["samples"], done.record["problems"]), done.err
+    assert [("Own/1", True), ("Own/1", False)] == [(row["task_id"], row["passed"]) for row in shell.rows("out.jsonl")]
+
+
 @pytest.mark.ci
 def test_whole_programs_are_judged_as_they_were(shell, judged: Path) -> None:
     """Results with programs are samples again: prompt and completion together, and the same score."""

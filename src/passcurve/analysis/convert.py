@@ -145,7 +145,7 @@ def _read_run(run: Path, cache_dir: Path, notes: list[str], *, stale: bool) -> t
         notes.append(f"{len(excluded)} excluded problems are left out, as in the score")
     make = _sample_maker(header, cache_dir)
     samples = []
-    rows = stored_completions(run) if header.generation is not None else _file_rows(run, header)
+    rows = stored_completions(run) if header.generation is not None else _file_rows(run, header, cache_dir)
     for row in rows:
         if row.row not in verdicts or row.key.problem_id in excluded:
             continue
@@ -159,10 +159,14 @@ def _read_run(run: Path, cache_dir: Path, notes: list[str], *, stale: bool) -> t
     return header, Record(kind="run", samples=tuple(samples))
 
 
-def _file_rows(run: Path, header: Header) -> Iterator[Completion]:
+def _file_rows(run: Path, header: Header, cache_dir: Path) -> Iterator[Completion]:
     samples = samples_of(header.samples, run)
-    with RunDir(run).read() as stored:
-        tasks = dict.fromkeys(line.verdict.key.problem_id for line in stored.iter_lines())
+    if header.problems:
+        # Rows of all problems are counted, and only those of some have verdicts.
+        tasks = dict.fromkeys(problem.id for problem in resolve.reload(header, cache_dir).problems)
+    else:
+        with RunDir(run).read() as stored:
+            tasks = dict.fromkeys(line.verdict.key.problem_id for line in stored.iter_lines())
     return (row for row in read_rows(samples, tasks) if isinstance(row, Completion))
 
 
