@@ -18,6 +18,7 @@ from passcurve.store.foreign import (
     ReadOptions,
     Target,
     convert,
+    convert_lines,
     convert_rows,
     expand,
     is_usual,
@@ -414,6 +415,13 @@ class TestParquet:
         monkeypatch.setitem(sys.modules, "pyarrow", None)
         with pytest.raises(UsageError, match=r"pip install 'passcurve\[tables\]'"):
             converted(write("s.parquet", b"PAR1"))
+
+
+def test_a_byte_order_mark_before_rows_that_come_one_by_one():
+    """The first row of a stream is mapped as the others are."""
+    stream = [b'\xef\xbb\xbf{"task_id":"a","text":"1"}\n', b'{"task_id":"a","text":"2"}\r\n']
+    made = convert_lines(stream, parse_options("text", None), lambda: None, "stdin")
+    assert [{"task_id": "a", "completion": text} for text in "12"] == [json.loads(line) for line in made]
 
 
 def test_a_failure_leaves_the_rows_of_before(write, tmp_path):

@@ -63,8 +63,9 @@ def convert_lines(lines: Iterable[bytes], options: ReadOptions, problems: FindPr
 
 def growing_lines(path: Path, idle_s: float) -> Iterator[bytes]:
     """Yield the lines of a file as they come, until it has not grown for so many seconds."""
-    for number, line in enumerate(line for line in follow_lines(path, idle_s) if not _is_pending(line)):
-        yield TOO_LONG if not isinstance(line, bytes) else line if number else line.removeprefix(BOM)
+    for line in follow_lines(path, idle_s):
+        if not _is_pending(line):
+            yield line if isinstance(line, bytes) else TOO_LONG
 
 
 def _is_pending(line: bytes | Pending | None) -> bool:
@@ -109,8 +110,9 @@ class _RowMapping:
 
     def checked_lines(self, lines: Iterable[bytes]) -> Iterator[bytes]:
         """Yield rows that come one by one, and check at their end that each option had an effect."""
-        for line in lines:
-            yield from self.lines([line.removesuffix(b"\n").removesuffix(b"\r")])
+        for number, line in enumerate(lines):
+            text = line if number else line.removeprefix(BOM)
+            yield from self.lines([text.removesuffix(b"\n").removesuffix(b"\r")])
         self.check()
 
     def rows(self, row: Sample) -> Iterator[Sample]:
