@@ -49,6 +49,12 @@ class TestShow:
         assert ("", "results") == (done.record["signature"], done.record["kind"])
         assert "no signature" in done.record["notes"][0]
 
+    def test_rows_with_both_fields_differ_by_the_one_that_is_judged(self, shell):
+        """Solutions beside a completion that is the same in all rows are no copies."""
+        rows = [{"task_id": "a", "completion": "", "solution": f"x = {at}", "passed": at < 2} for at in range(4)]
+        shell.write("r.jsonl", rows)
+        assert not any("one program" in line for line in shell("show", "r.jsonl", "-k", "1,2").out.splitlines())
+
     def test_what_is_printed(self, judged):
         """The output has the table, the notes on the intervals, the sentence for a paper and the signature."""
         out = judged.shell("show", "starter:examples", "--verbose").out

@@ -296,7 +296,9 @@ def _read_results(path: Path) -> RunCounts | None:
             excluded.add(row.task_id)
         else:
             suites = row.suites if isinstance(row.suites, dict) else {}
-            program = _digest(bytes(row.completion) or bytes(row.solution))
+            # As they are judged: a solution, where it is a text, is used instead of a completion.
+            is_whole = bytes(row.solution).startswith(b'"') or not bytes(row.completion)
+            program = _digest(bytes(row.solution if is_whole else row.completion))
             counter.add(row.task_id, row.passed, program, {name: passed is True for name, passed in suites.items()})
     if not counter and not excluded:
         return None
