@@ -49,6 +49,17 @@ class TestShow:
         assert ("", "results") == (done.record["signature"], done.record["kind"])
         assert "no signature" in done.record["notes"][0]
 
+    def test_results_of_tasks_with_numbers_for_names(self, shell):
+        """Results of such tasks, as MBPP has them, are scored whether they are written as 2, as 2.0 or as a text."""
+        code = "def f(x):\n    return x + 1\n"
+        shell.write("mbpp.jsonl", [{"task_id": 2, "text": "Add one.", "code": code, "test_list": ["assert f(1) == 2"]}])
+        rows = [{"task_id": task, "solution": f"f = lambda x: x + {add}"} for add, task in enumerate([2, 2.0, "2"])]
+        shell.write("s.jsonl", rows)
+        assert 0 == shell("judge", "s.jsonl", "--benchmark", "mbpp.jsonl", "-k", "1").code
+        record = shell("show", "s.jsonl_results.jsonl", "-k", "1", "--json").record
+        assert ("results", 1, 3, 1) == (record["kind"], record["problems"], record["samples"], record["passed"])
+        assert 0 == shell("match", "s.jsonl_results.jsonl", "--benchmark", "mbpp.jsonl", "--metric", "exact").code
+
     def test_rows_with_both_fields_differ_by_the_one_that_is_judged(self, shell):
         """Solutions beside a completion that is the same in all rows are no copies."""
         rows = [{"task_id": "a", "completion": "", "solution": f"x = {at}", "passed": at < 2} for at in range(4)]

@@ -20,7 +20,7 @@ _CHOICE = re.compile(r"\.([A-Za-z0-9-]+-)?[0-9a-f]{6}$")
 
 
 class _Row(msgspec.Struct):
-    task_id: str | int
+    task_id: str | int | float
     completion: msgspec.Raw = msgspec.Raw()
     solution: msgspec.Raw = msgspec.Raw()
 
@@ -71,9 +71,9 @@ def check_results(results: Path, samples: Path) -> str:
     return f"these are results of {len(tasks)} of the {len(all_tasks)} tasks in {str(samples)!r}"
 
 
-def _count_rows(path: Path) -> Counter[tuple[str | int, int]] | None:
+def _count_rows(path: Path) -> Counter[tuple[str | float, int]] | None:
     """Return how often each task has each text, by a hash; None where a row has neither field, and without rows."""
-    rows: Counter[tuple[str | int, int]] = Counter()
+    rows: Counter[tuple[str | float, int]] = Counter()
     for line in read_lines(path):
         if line is None or not line.strip():
             continue

@@ -23,6 +23,7 @@ from passcurve.store.lines import read_lines
 from passcurve.store.locate import default_run_dir, explain_partial_runs, find_run_dir
 from passcurve.store.records import Record, read_record
 from passcurve.store.results_source import check_results, find_samples, results_base
+from passcurve.store.row_fields import task_text
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import BOM
 from passcurve.store.samples_file import require_unchanged
@@ -256,7 +257,7 @@ _NO_NUMBER = re.compile(rb"\b(?:NaN|Infinity)\b")
 
 
 class _Row(msgspec.Struct):
-    task_id: str
+    task_id: str | int | float
     passed: bool
     excluded: str = ""
     withheld: str = ""
@@ -292,14 +293,15 @@ def _read_results(path: Path) -> RunCounts | None:
         withheld, covers = withheld or row.withheld, covers or row.covers
         if row.findings:
             findings |= dict.fromkeys(_findings(row.findings))
+        task = task_text(row.task_id)
         if row.excluded:
-            excluded.add(row.task_id)
+            excluded.add(task)
         else:
             suites = row.suites if isinstance(row.suites, dict) else {}
             # As they are judged: a solution, where it is a text, is used instead of a completion.
             is_whole = bytes(row.solution).startswith(b'"') or not bytes(row.completion)
             program = _digest(bytes(row.solution if is_whole else row.completion))
-            counter.add(row.task_id, row.passed, program, {name: passed is True for name, passed in suites.items()})
+            counter.add(task, row.passed, program, {name: passed is True for name, passed in suites.items()})
     if not counter and not excluded:
         return None
     notes = [f"it covers {covers}, as the rows say"] if covers and isinstance(covers, str) else []

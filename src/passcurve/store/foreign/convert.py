@@ -21,6 +21,7 @@ from passcurve.store.foreign.parquet import read_parquet
 from passcurve.store.foreign.values import flatten, parse_object
 from passcurve.store.lines import PENDING, Pending, follow_lines
 from passcurve.store.replies import find_reply, reply_remedy
+from passcurve.store.row_fields import task_text
 from passcurve.store.whole_files import whole_file
 
 Sample = dict[str, Any]
@@ -160,11 +161,9 @@ class _RowMapping:
 
     def _with_task(self, row: Sample) -> Sample:
         mapping, task = self._options.id_map, row.get("task_id")
-        if isinstance(task, float) and task.is_integer():
-            task = int(task)
-        if mapping is None or isinstance(task, bool) or not isinstance(task, str | int):
+        if mapping is None or isinstance(task, bool) or not isinstance(task, str | int | float):
             return row
-        mapped = mapping.find(str(task))
+        mapped = mapping.find(task_text(task))
         self._with_mapping += mapped is not None
         if mapped is not None and len(self._mapped) < _MAX_MAPPED:
             self._mapped.add(mapped)

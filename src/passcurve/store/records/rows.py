@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from passcurve.store.records.sample import MalformedRecordError, Record, ScoredSample, SuiteRecord, expect, suites_of
+from passcurve.store.row_fields import task_text
 from passcurve.types import STATUSES, SuiteOutcome
 from passcurve.types.decoding import decodable
 
@@ -56,12 +57,12 @@ def read_rows(lines: Iterable[bytes]) -> Record:
 
 def _sample(row: dict[str, Any], number: int) -> ScoredSample:
     task = row.get("task_id")
-    if not isinstance(task, str | int) or isinstance(task, bool):
+    if not isinstance(task, str | int | float) or isinstance(task, bool):
         raise MalformedRecordError(f"row {number} has no `task_id`")
     form = "solution" if isinstance(row.get("solution"), str) else "completion"
     text = row.get(form)
     return ScoredSample(
-        task_id=str(task),
+        task_id=task_text(task),
         form="solution" if form == "solution" else "completion",
         text=text if isinstance(text, str) else None,
         status=_status(row, number),
