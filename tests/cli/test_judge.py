@@ -22,6 +22,8 @@ from pathlib import Path
 
 import pytest
 
+from passcurve.store.parts import RunLock
+
 ALWAYS = {"task_id", "result", "passed", "status", "seconds", "mode", "isolation"}
 TWO = "starter/0,starter/1"
 
@@ -328,6 +330,32 @@ class TestPlaces:
         done = shell("judge", "-", "--run", "R", "--results", "out.jsonl", "--subset", "--json", stdin=lines)
         assert (0, 0.5) == (done.code, done.record["pass@1"]["value"])
         assert [True, False] == [row["passed"] for row in shell.rows("out.jsonl")]
+
+    def test_stdin_without_samples_leaves_those_of_before(self, shell, starter):
+        """A stream that is empty, or no samples at all, leaves a finished run whole: it has the only copy of them."""
+        row = json.dumps(starter.right()).encode() + b"\n"
+        words = ("judge", "-", "--run", "R", "--subset")
+        assert 0 == shell(*words, stdin=row).code
+        for stream in (b"", b"<html>Bad gateway</html>"):
+            done = shell(*words, stdin=stream)
+            assert (2, True) == (done.code, "'R.stdin'" in done.err)
+            assert row == (shell.folder / "R.samples.jsonl").read_bytes()
+            assert 0 == shell("show", "R").code
+        assert 0 == shell(*words, stdin=row).code
+        assert not (shell.folder / "R.stdin").exists()
+
+    @pytest.mark.parametrize("more", [(), ("--follow",), ("--field", "completion")])
+    def test_stdin_into_a_run_that_is_in_use(self, shell, starter, more):
+        """The samples that another process judges stay as they are."""
+        row = json.dumps(starter.right()).encode() + b"\n"
+        words = ("judge", "-", "--run", "R", "--subset", *more)
+        assert 0 == shell(*words, stdin=row * 2).code
+        before = (shell.folder / "R.samples.jsonl").read_bytes()
+        lock = RunLock(shell.folder / "R")
+        done = shell(*words, stdin=row)
+        lock.release()
+        assert (1, True) == (done.code, "in use by process" in done.err)
+        assert before == (shell.folder / "R.samples.jsonl").read_bytes()
 
     def test_a_pipe_by_its_name(self, shell, starter):
         """A pipe that is named as a file is refused, as it can be read only once; - reads it whole."""

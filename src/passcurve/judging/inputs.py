@@ -229,6 +229,8 @@ def _target(benchmark: Callable[[], Benchmark | None], pattern: str, notes: list
 
 
 def _rows_path(run: Path) -> Path:
+    """Return the file for the rows of a run; raise StoreError where another process judges them."""
+    RunDir(run).check_free()
     return run.with_name(run.name + ".samples.jsonl")
 
 
@@ -275,22 +277,34 @@ def from_stream(
 ) -> Input:
     """Return samples from a stream, kept beside the run directory; with ``follow`` they are judged as they come.
 
-    Raises UsageError without a run directory, DataError where they cannot be kept or are no samples.
+    Raises UsageError without a run directory, DataError where they cannot be kept or are no samples; without
+    ``follow`` those of before stay then.
     """
     if run is None:
         raise UsageError("samples from stdin need --run DIR, so that an interrupted run can go on")
     if follow and options:
         lines = convert_lines(stream, options, lambda: _problems_of(benchmark), "stdin")
         return msgspec.structs.replace(_spooled(lines, run, results), reading=options.describe())
-    made = _spooled(_pieces(stream), run, results)
-    if follow or made.spool is None:
-        return made
-    made.spool.wait()
-    made.check()
+    if follow:
+        return _spooled(_pieces(stream), run, results)
+    path, draft = _rows_path(run), run.with_name(run.name + ".stdin")
     notes: list[str] = []
-    if options or not is_usual(made.samples, follow=False):
-        write_lines(made.samples, convert([made.samples], options, _target(benchmark, pattern, notes)))
-    return msgspec.structs.replace(made, spool=None, reading=options.describe(), notes=tuple(notes))
+    spool = Spool(_pieces(stream), draft)
+    spool.wait()
+    spool.check()
+    if options or not is_usual(draft, follow=False):
+        write_lines(path, convert([draft], options, _target(benchmark, pattern, notes)))
+        draft.unlink()
+    else:
+        draft.replace(path)
+    return Input(
+        samples=path,
+        run=run,
+        results=results or _results_beside(path),
+        named="",
+        reading=options.describe(),
+        notes=tuple(notes),
+    )
 
 
 def from_rows(
@@ -319,10 +333,14 @@ def _spooled(pieces: Iterable[bytes], run: Path, results: Path | None) -> Input:
     return Input(
         samples=path,
         run=run,
-        results=results or Path(f"{path}_results.jsonl"),
+        results=results or _results_beside(path),
         named="",
         spool=Spool(pieces, path),
     )
+
+
+def _results_beside(rows: Path) -> Path:
+    return Path(f"{rows}_results.jsonl")
 
 
 def _pieces(stream: BinaryIO) -> Iterator[bytes]:

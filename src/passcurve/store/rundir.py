@@ -149,6 +149,13 @@ class RunDir:
                 f"{str(self.path)!r} has the verdicts on {', '.join(map(repr, was))}; to keep those, {_REMEDY}"
             )
 
+    def check_free(self) -> None:
+        """Raise StoreError when another process judges into the folder, which need not exist."""
+        # Whoever judges into it says why it cannot be opened.
+        with contextlib.suppress(OSError):
+            if (self.path / LOCK).exists():
+                RunLock(self.path).release()
+
     def next_part(self, attempt: int) -> Path:
         """Return the path of the part that a new session of an attempt writes."""
         names = (parse_name(path.name) for path in self._files())
