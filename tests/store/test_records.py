@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -276,8 +277,12 @@ def test_lm_eval_rows(tmp_path: Path) -> None:
     path = tmp_path / "samples_t.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert [(1, 1), (1, 0), (2, 2)] == [(count.n, count.c) for count in read_counts(path).counts]
-    path.write_text(json.dumps(rows[0]) + "\n" + json.dumps(rows[2] | {"pass@1": 0.5}) + "\n")
-    assert read_counts(path).withheld
+    for row in (rows[2] | {"pass@1": 0.5}, rows[0] | {"pass@1": math.nan}):
+        path.write_text(json.dumps(rows[1]) + "\n" + json.dumps(row) + "\n")
+        assert read_counts(path).withheld
+    path.write_text(json.dumps(rows[0] | {"pass@1": 100.0}) + "\n")
+    with pytest.raises(DataError, match="line 1: pass@1 must be a number from 0 to 1, got 100"):
+        read_counts(path)
 
 
 @needs_data

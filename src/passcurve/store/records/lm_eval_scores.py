@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +49,13 @@ def _task(row: dict[str, Any]) -> str:
 
 
 def _value(row: dict[str, Any], number: int) -> float | None:
+    """Return pass@1 of a row; None where it has none, or NaN."""
     value = next((row[name] for name in _METRICS if name in row), None)
-    if value is None or isinstance(value, bool | int | float):
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, bool | int | float) and 0 <= value <= 1:
         return value
-    raise MalformedRecordError(f"line {number}: pass@1 must be a number, got {shorten(value)}")
+    raise MalformedRecordError(f"line {number}: pass@1 must be a number from 0 to 1, got {shorten(value)}")
 
 
 def _status(value: float | None) -> str:
