@@ -171,6 +171,16 @@ class TestPrograms:
         assert ["b", "a"] == [row["task_id"] for row in rows]
         assert "2 of 2" in notes[0]
 
+    def test_texts_by_task(self, write):
+        """Texts of each task become rows of it; null is a sample without a text."""
+        programs = {"Mbpp/2": ["def similar(): 1", None], "Mbpp/3": "def prime(): 1", "Mbpp/11": [None]}
+        assert [
+            {"task_id": "Mbpp/2", "solution": "def similar(): 1"},
+            {"task_id": "Mbpp/2", "solution": None},
+            {"task_id": "Mbpp/3", "solution": "def prime(): 1"},
+            {"task_id": "Mbpp/11", "solution": None},
+        ] == converted(write("g.json", programs))
+
     def test_a_folder(self, write, tmp_path):
         """Programs are sorted by number, and the folder of a problem may have an underscore in its name."""
         for index in (10, 9):

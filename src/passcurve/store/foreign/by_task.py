@@ -24,24 +24,25 @@ def is_by_task(document: object) -> bool:
 
 
 def read_by_task(
-    document: Mapping[str, str | Sequence[str]], ids: Mapping[str, str], problems: Sequence[Problem] | None
+    document: Mapping[str, str | Sequence[str | None]], ids: Mapping[str, str], problems: Sequence[Problem] | None
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each text: whole programs where most texts define the function to test, else continuations.
 
-    ``ids`` are the benchmark's ids of the tasks that have another here.
+    Null in a list is a sample without a text.  ``ids`` are the benchmark's ids of the tasks that have another here.
     """
     names = {problem.id: problem.entry_point for problem in problems or ()}
     pairs = [
-        (task, text) for task, texts in document.items() for text in ([texts] if isinstance(texts, str) else texts)
+        (task, text) for task, items in document.items() for text in ([items] if isinstance(items, str) else items)
     ]
-    whole = sum(_is_whole(text, names.get(ids.get(task, task))) for task, text in pairs)
-    form = "solution" if 2 * whole > len(pairs) else "completion"
+    texts = [(task, text) for task, text in pairs if text is not None]
+    whole = sum(_is_whole(text, names.get(ids.get(task, task))) for task, text in texts)
+    form = "solution" if 2 * whole > len(texts) else "completion"
     for task, text in pairs:
         yield {"task_id": task, form: text}
 
 
 def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return isinstance(value, list) and all(isinstance(item, str | None) for item in value)
 
 
 def _is_whole(text: str, function: str | None) -> bool:
