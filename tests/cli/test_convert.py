@@ -54,6 +54,16 @@ def test_a_run_of_some_problems(shell, judged: Path) -> None:
     assert [("Own/1", True), ("Own/1", False)] == [(row["task_id"], row["passed"]) for row in shell.rows("out.jsonl")]
 
 
+def test_lists_that_were_judged(shell, judged: Path) -> None:
+    """Lists of programs without ids are converted with the verdicts of the run beside them."""
+    (shell.folder / "g.json").write_text(json.dumps([["def f(x):\n    return 1\n"], ["def f(x):\n    return 2\n"]]))
+    named = ("--benchmark", str(judged / "b.jsonl"))
+    assert 0 == shell("judge", "g.json", *named, "-k", "1").code
+    done = shell("convert", "g.json", "out.json", "--to", "evalplus", *named, "--json")
+    assert (0, 2) == (done.code, done.record["verdicts"]), done.err
+    assert 0.5 == shell("show", "out.json", "-k", "1", "--json").record["pass@1"]["value"]
+
+
 @pytest.mark.ci
 def test_whole_programs_are_judged_as_they_were(shell, judged: Path) -> None:
     """Results with programs are samples again: prompt and completion together, and the same score."""

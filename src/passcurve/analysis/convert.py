@@ -63,7 +63,7 @@ def convert_file(
         raise UsageError("OUT must be a file or a folder: nothing is written to standard output")
     benchmark = resolve.load(benchmark_name, cache_dir) if benchmark_name is not None else None
     notes: list[str] = []
-    run = _find_run(source, with_verdicts=FORMATS[name].verdicts != "no")
+    run = _find_run(source, benchmark, with_verdicts=FORMATS[name].verdicts != "no")
     if run is not None:
         header, record = _read_run(run, cache_dir, notes, stale=stale)
         benchmark = benchmark or _reload(header, cache_dir)
@@ -88,19 +88,16 @@ def convert_file(
     )
 
 
-def _find_run(source: Path, *, with_verdicts: bool) -> Path | None:
+def _find_run(source: Path, benchmark: Benchmark | None, *, with_verdicts: bool) -> Path | None:
     """Return the run directory that a path names; the one beside samples only where verdicts are to be written."""
     if source.is_dir() and (source / LOCK).exists():
         return source
     if not source.exists():
         raise DataError(f"no file or run {str(source)!r}")
     run = find_run_dir(source)
-    return run if with_verdicts and run != source and run.is_dir() and _lacks_verdicts(source) else None
-
-
-def _lacks_verdicts(source: Path) -> bool:
-    record = read_record(source) or _read_rows(source, None)
-    return not record.has_verdicts
+    if not with_verdicts or run == source or not run.is_dir():
+        return None
+    return None if _read_file(source, benchmark).has_verdicts else run
 
 
 def _read_file(source: Path, benchmark: Benchmark | None) -> Record:
