@@ -124,6 +124,13 @@ def test_apps():
 
 
 @pytest.mark.ci
+def test_rows_without_ids_are_counted():
+    """Rows without ids, as TACO has them, have their numbers among the rows: blank lines do not count."""
+    row = json.dumps({name: value for name, value in APPS.items() if name != "problem_id"})
+    problems = parse_problems(f"{row}\n\n{row}\n\n\n{row}\n".encode(), "b.jsonl")
+    assert ["0", "1", "2"] == [problem.id for problem in problems]
+
+
 def test_the_profile_of_apps(shell):
     """Its rule, its imports and its streams: an exit code is nothing, any file is the input, bytes are not there.
 

@@ -35,13 +35,14 @@ def _matches(fields: Mapping[str, object]) -> bool:
 
 
 def _parse(rows: Sequence[Row], options: ReadOptions) -> Parsed:
-    return Parsed(tuple(_problem(row, options) for row in rows), may_repeat=True)
+    return Parsed(tuple(_problem(row, number, options) for number, row in enumerate(rows)), may_repeat=True)
 
 
 FORMAT = Format("apps", _matches, _parse)
 
 
-def _problem(row: Row, options: ReadOptions) -> Problem:
+def _problem(row: Row, number: int, options: ReadOptions) -> Problem:
+    """Return the problem of a row, whose number among the rows is its id where it has none."""
     is_original = "input_output" in row.fields
     row = msgspec.structs.replace(row, expected=REQUIRED if is_original else MAPCODER)
     starter = row.optional_text("starter_code")
@@ -54,7 +55,7 @@ def _problem(row: Row, options: ReadOptions) -> Problem:
     if isinstance(name, str):
         name = row.text(field)
     elif not isinstance(name, int) or isinstance(name, bool):
-        name = row.line - 1
+        name = number
     first, *others = _references(row.fields.get("solutions")) or (None,)
     return Problem(
         id=str(name),
