@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from passcurve.errors import DataError, UsageError
+from passcurve.store.documents import BOM
 from passcurve.store.foreign import (
     ReadOptions,
     Target,
@@ -21,6 +22,7 @@ from passcurve.store.foreign import (
     convert_lines,
     convert_rows,
     expand,
+    first_fields,
     is_usual,
     parse_options,
     write_lines,
@@ -98,6 +100,12 @@ class TestRows:
         path = write("a.jsonl", b"not JSON\n[1]\n" + lines(ROWS))
         out = list(convert([path, path], parse_options("completion", None), NO_BENCHMARK))
         assert [b"not JSON\n", b"[1]\n"] == out[:2]
+
+    def test_the_fields_of_the_first_row(self, write):
+        """They are read behind a mark and blank lines, and from a row that is long or has NaN."""
+        row = b'{"text": "%s"}\n'
+        for content in (row, BOM + row, b"\n\r\n" + row, b'{"x": NaN, "text": ""}\n', row % (b"x" * (5 << 20))):
+            assert "text" in first_fields(write("a.jsonl", content))
 
     @pytest.mark.parametrize("content", [[1, 2], [{}, "x"], [["x"], {}], b"[1", b"[]", b"", b" \n\n"])
     def test_what_has_no_rows(self, write, content):
@@ -429,7 +437,7 @@ class TestParquet:
 
 def test_a_byte_order_mark_before_rows_that_come_one_by_one():
     """The first row of a stream is mapped as the others are."""
-    stream = [b'\xef\xbb\xbf{"task_id":"a","text":"1"}\n', b'{"task_id":"a","text":"2"}\r\n']
+    stream = [BOM + b'{"task_id":"a","text":"1"}\n', b'{"task_id":"a","text":"2"}\r\n']
     made = convert_lines(stream, parse_options("text", None), lambda: None, "stdin")
     assert [{"task_id": "a", "completion": text} for text in "12"] == [json.loads(line) for line in made]
 

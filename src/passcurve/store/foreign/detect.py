@@ -19,7 +19,6 @@ from passcurve.store.lines import open_unpacked
 from passcurve.types.files import PARQUET, describe_file
 
 HEAD_BYTES = 1 << 16
-FIRST_ROW_BYTES = 1 << 22
 _YAML = re.compile(rb"(?:- )?task_id: ")
 _FROM_YAML = (
     "python3 -c \"import json, yaml; [print(json.dumps(row)) for row in yaml.safe_load(open('{name}'))]\" > {out}"
@@ -53,10 +52,8 @@ def first_fields(path: Path) -> frozenset[str]:
     if not path.is_file():
         return frozenset()
     try:
-        with open_unpacked(path) as file:
-            line = file.readline(FIRST_ROW_BYTES)
-        row = msgspec.json.decode(line.removeprefix(BOM))
-    except (OSError, EOFError, DataError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        row = _parse(next(text_lines(path), b""))
+    except DataError:
         return frozenset()
     return frozenset(row) if isinstance(row, dict) else frozenset()
 
