@@ -293,6 +293,12 @@ def test_ids_of_a_benchmark_with_two_tasks(tmp_path: Path) -> None:
         find_by_ids(["own/0"], tmp_path, catalog=catalog)
 
 
+def test_a_task_of_a_benchmark_that_has_one(tmp_path: Path) -> None:
+    """A task that changes nothing is refused: the benchmark would be called by it."""
+    with pytest.raises(UsageError, match="--task input is for CRUXEval"):
+        load("starter", tmp_path, ReadOptions(task="input"))
+
+
 def test_ids_of_an_absent_benchmark(tmp_path: Path) -> None:
     """Ids of a benchmark that is not on the machine produce a message on how to get it."""
     with pytest.raises(DataError, match=r"'own/0'.*'own'.*`passcurve bench fetch own`"):

@@ -14,7 +14,7 @@ import msgspec
 
 from passcurve.bench.formats import human_eval
 from passcurve.bench.formats.rows import Format, ReadOptions, Row, listed, parse_rows, read_file, unpack
-from passcurve.errors import DataError
+from passcurve.errors import DataError, UsageError
 from passcurve.types import FunctionTests, Problem
 
 __all__ = [
@@ -60,7 +60,10 @@ def parse_text(text: bytes, source: str, notes: list[str] | None, options: ReadO
     if not rows:
         fault = "is empty" if not text else "has no rows"
         raise DataError(f"{source!r} {fault}; expected one JSON object per line with {listed(human_eval.REQUIRED)}")
-    parsed = _find_format(rows).parse(rows, options)
+    form = _find_format(rows)
+    if options.task and not form.tasks:
+        raise UsageError(f"--task {options.task} is for CRUXEval and BigCodeBench: {source!r} has one task")
+    parsed = form.parse(rows, options)
     if notes is not None:
         notes += parsed.notes
     seen: dict[str, tuple[int, Problem]] = {}

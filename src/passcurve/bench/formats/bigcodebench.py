@@ -38,7 +38,7 @@ def _parse(rows: Sequence[Row], options: ReadOptions) -> Parsed:
     return Parsed(tuple(_problem(msgspec.structs.replace(row, expected=REQUIRED), task, options) for row in rows))
 
 
-FORMAT = Format("bigcodebench", _matches, _parse)
+FORMAT = Format("bigcodebench", _matches, _parse, TASKS)
 
 
 def _problem(row: Row, task: str, options: ReadOptions) -> Problem:

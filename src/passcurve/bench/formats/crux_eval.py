@@ -11,6 +11,7 @@ from passcurve.errors import UsageError
 from passcurve.types import Expression, Problem
 
 _REQUIRED = ("code", "input", "output", "id")
+TASKS = ("input", "output")
 _FUNCTION = "f"
 
 
@@ -19,7 +20,7 @@ def _matches(fields: Mapping[str, object]) -> bool:
 
 
 def _parse(rows: Sequence[Row], options: ReadOptions) -> Parsed:
-    if options.task not in ("input", "output"):
+    if options.task not in TASKS:
         raise UsageError(
             "CRUXEval has two tasks: choose with --task input (arguments for a result) or --task output (the result); "
             "their names are cruxeval-input and cruxeval-output"
@@ -29,7 +30,7 @@ def _parse(rows: Sequence[Row], options: ReadOptions) -> Parsed:
     return Parsed(tuple(_problem(row, options.task == "input", in_process) for row in rows))
 
 
-FORMAT = Format("cruxeval", _matches, _parse)
+FORMAT = Format("cruxeval", _matches, _parse, TASKS)
 
 
 def _problem(row: Row, asks_input: bool, in_process: bool) -> Problem:

@@ -136,6 +136,8 @@ class Format(NamedTuple):
     matches: Callable[[Mapping[str, object]], bool]
     """Whether the fields of a file's first row are of this form."""
     parse: Callable[[Sequence[Row], ReadOptions], Parsed]
+    tasks: tuple[str, ...] = ()
+    """The tasks that one file of it holds, where there are several."""
 
 
 def read_file(path: Path) -> bytes:
