@@ -369,6 +369,11 @@ class TestOptions:
         *_, row = convert_rows([first, {"task_id": task}], parse_options(None, id_map), dict)
         assert expected == row["task_id"]
 
+    def test_a_map_with_a_byte_order_mark(self, write):
+        """A file is read as samples and benchmarks are, which may begin with a mark."""
+        options = parse_options(None, write("ids.json", BOM + b'{"a": "b"}'))
+        assert [{"task_id": "b"}] == list(convert_rows([{"task_id": "a"}], options, lambda: None))
+
     @pytest.mark.parametrize("id_map", ["", "a", "a={}", "{}=a", "{}{}={}", {}, {"a": "c", "b": "c"}, "absent.json"])
     def test_maps_that_are_refused(self, id_map):
         """A pattern has one place on each side, and a table joins no two ids."""

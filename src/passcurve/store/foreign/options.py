@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from passcurve.errors import UsageError
+from passcurve.store.documents import BOM
 from passcurve.types import Problem
 
 FindProblems = Callable[[], Sequence[Problem] | None]
@@ -144,7 +145,7 @@ def _escape(text: str) -> str:
 def _read_id_map(path: Path) -> IdMap:
     try:
         content = path.read_bytes()
-        table = msgspec.json.decode(content, type=dict[str, str])
+        table = msgspec.json.decode(content.removeprefix(BOM), type=dict[str, str])
     except OSError as error:
         raise UsageError(f"--id-map {str(path)!r} cannot be read: {error.strerror or error}; {_EXAMPLE}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
