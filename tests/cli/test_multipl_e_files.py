@@ -127,3 +127,6 @@ def test_refusals(shell, bench, folder):
     for form in ("multipl-e", "multipl-e-output"):
         done = shell("convert", "res", "x", "--to", form)
         assert (2, True) == (done.code, "--benchmark" in done.err)
+        shell.write("strange.jsonl", [{"task_id": "own_7", "solution": "", "passed": False}])
+        done = shell("convert", "strange.jsonl", "x", "--to", form, "--benchmark", bench)
+        assert (2, True) == (done.code, "no problem 'own_7'" in done.err)

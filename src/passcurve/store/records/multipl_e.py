@@ -154,9 +154,7 @@ def write(record: Record, scripts: Mapping[str, ScriptRow], time_s: int) -> dict
     """Return the files of a folder of results, by name."""
     files = {}
     for task, samples in record.by_task().items():
-        script = scripts.get(task)
-        if script is None:
-            raise DataError(f"the benchmark has no problem {task!r}: name the right one with --benchmark")
+        script = _script_of(task, scripts)
         document = {
             "name": task,
             "language": script.language,
@@ -166,6 +164,12 @@ def write(record: Record, scripts: Mapping[str, ScriptRow], time_s: int) -> dict
         }
         files[f"{task.replace('/', '_')}.results.json"] = json.dumps(document)
     return files
+
+
+def _script_of(task: str, scripts: Mapping[str, ScriptRow]) -> ScriptRow:
+    if task not in scripts:
+        raise DataError(f"the benchmark has no problem {task!r}: name the right one with --benchmark")
+    return scripts[task]
 
 
 def _result(sample: ScoredSample, tests: str, time_s: int) -> dict[str, Any]:
@@ -182,12 +186,15 @@ def _result(sample: ScoredSample, tests: str, time_s: int) -> dict[str, Any]:
 
 
 def write_output(record: Record, scripts: Mapping[str, ScriptRow]) -> list[dict[str, Any]]:
-    """Return the rows of ``pred_LANGUAGE_output.jsonl``, whose programs hold the prompt."""
+    """Return the rows of ``pred_LANGUAGE_output.jsonl``, whose programs hold the prompt.
+
+    Raises DataError for a problem that the benchmark lacks.
+    """
     return [
         {
             "task_id": sample.task_id,
             "generation": sample.text,
-            "prompt": scripts[sample.task_id].prompt if sample.task_id in scripts else "",
+            "prompt": _script_of(sample.task_id, scripts).prompt,
             "wholecode": sample.text,
         }
         for sample in record.samples
