@@ -85,6 +85,14 @@ def test_refused(tmp_path: Path, row: dict[str, Any], words: str) -> None:
     assert words in str(caught.value)
 
 
+def test_a_number_that_python_does_not_write(tmp_path: Path) -> None:
+    """An integer may have a million digits, and more than CPython writes where it must not stand."""
+    text = json.dumps(CASES | {"inputs": [[1], 0]}).replace("[[1], 0]", "[[1], %s]" % ("9" * 5000))
+    (tmp_path / "new.jsonl").write_text(text)
+    with pytest.raises(DataError, match="line 1: found a number in 'inputs'; expected an array of arguments"):
+        read_problems(tmp_path / "new.jsonl")
+
+
 def test_toml_has_numbers_that_are_no_limit(tmp_path: Path) -> None:
     """Infinity and NaN are refused, wherever a number stands."""
     for field in ("timeout_s", "test_timeout_s", "tolerance"):

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from passcurve.bench.formats.human_eval import read_entry_point
-from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, kind
+from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, excerpt, kind
 from passcurve.types import Cases, Problem, Suite, pack_values
 
 _REQUIRED = ("task_id", "prompt", "entry_point", "canonical_solution", "base_input", "plus_input", "atol")
@@ -139,7 +139,7 @@ def _tolerance(row: Row) -> float:
     value = row.fields.get("atol")
     value = 0 if value is None else value
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
-        raise row.fault(f"found {value!r:.40} in 'atol'", "a number from 0 to 1")
+        raise row.fault(f"found {excerpt(value)} in 'atol'", "a number from 0 to 1")
     return float(value)
 
 

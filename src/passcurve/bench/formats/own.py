@@ -12,7 +12,7 @@ import msgspec
 
 from passcurve.bench.choose import is_date
 from passcurve.bench.formats.contest_cases import limit_of_all
-from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, kind, listed, shown
+from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, excerpt, kind, listed, shown
 from passcurve.bench.languages import languages, with_confirmation
 from passcurve.bench.writing import find_writing
 from passcurve.errors import DataError, nearest
@@ -130,11 +130,11 @@ def _assertions(row: Row) -> Check:
 
 def _cases(row: Row) -> Check:
     if row.fields.get("values") not in (None, *_VALUES):
-        raise row.fault(f"found values {row.fields['values']!r:.40}", f"one of {listed(_VALUES)}")
+        raise row.fault(f"found values {excerpt(row.fields['values'])}", f"one of {listed(_VALUES)}")
     read = _read_literal if row.fields.get("values") == "python" else _read_json
     inputs = [read(row, value) for value in row.array("inputs")]
     if wrong := [value for value in inputs if not isinstance(value, (list, tuple))]:
-        raise row.fault(f"found {wrong[0]!r:.40} in 'inputs'", "an array of arguments for each test")
+        raise row.fault(f"found {excerpt(wrong[0])} in 'inputs'", "an array of arguments for each test")
     results = [read(row, value) for value in row.array("expected")] if "expected" in row.fields else []
     if "expected" in row.fields and len(results) != len(inputs):
         raise row.fault(f"found {len(inputs)} inputs and {len(results)} expected results", "one for each input")
@@ -222,7 +222,7 @@ def _suites(row: Row, count: int) -> tuple[Suite, ...]:
     if value is None:
         return ()
     if not isinstance(value, dict) or not all(type(size) is int and size > 0 for size in value.values()):
-        raise row.fault(f"found {value!r:.60} in 'suites'", "names with numbers of tests")
+        raise row.fault(f"found {excerpt(value)} in 'suites'", "names with numbers of tests")
     if sum(value.values()) != count:
         raise row.fault(f"found suites of {sum(value.values())} tests", f"{count}, as there are tests")
     return tuple(Suite(name=str(name), count=size) for name, size in value.items())
@@ -241,7 +241,7 @@ def _number(row: Row, field: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= _LARGEST:
-        raise row.fault(f"found {value!r:.40} in {field!r}", f"a positive number of at most {_LARGEST:,}")
+        raise row.fault(f"found {excerpt(value)} in {field!r}", f"a positive number of at most {_LARGEST:,}")
     return float(value)
 
 

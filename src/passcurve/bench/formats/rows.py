@@ -259,6 +259,15 @@ def shown(text: str) -> str:
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
+def excerpt(value: object) -> str:
+    """Return the beginning of a value as Python writes it, or what it is where Python does not, for a message."""
+    try:
+        return f"{value!r:.60}"
+    except ValueError:
+        # An integer of more digits than CPython writes.
+        return kind(value)
+
+
 def listed(names: tuple[str, ...]) -> str:
     """Return names as an enumeration."""
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
