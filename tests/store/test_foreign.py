@@ -141,6 +141,11 @@ class TestPrograms:
             (row["task_id"], row["solution"]) for row in converted(path)
         ]
 
+    def test_lists_that_cannot_be_read(self, write):
+        """A number that Python does not read is refused with the name of the file."""
+        with pytest.raises(DataError, match=r"g\.json' is not one JSON array: Exceeds the limit"):
+            converted(write("g.json", b"[[%s]]" % (b"9" * 5000)))
+
     def test_shifted_lists_are_refused(self, write):
         """Programs for the next problem each are recognised by the function that they lack."""
         path = write("g.json", [["def prime(): 1"], ["def remove(): 2"]])
@@ -224,6 +229,8 @@ def test_completions_of_one_problem(write):
     """A file that MultiPL-E keeps in a folder is read by itself."""
     path = write("a.json.gz", gzip.compress(json.dumps(completions("own_0", "1", "2")).encode()))
     assert [("own_0", "1"), ("own_0", "2")] == [(row["task_id"], row["completion"]) for row in converted(path)]
+    with pytest.raises(DataError, match=r"b\.json': `name` must be a text, got null"):
+        converted(write("b.json", completions("own_0", "1") | {"name": None}))
 
 
 def test_completions_of_can_it_edit(write, tmp_path):

@@ -154,6 +154,7 @@ def test_refusals(tmp_path: Path) -> None:
         {"version": 2, "eval": {}, "samples": [5]},
         {"eval": {"T/0": 5}},
         {"eval": {"T/0": [{"base_status": ["pass"]}]}},
+        {"eval": {"T/0": [{"plus_status": "pass"}]}},
         {"version": 2, "eval": {}, "samples": [{"id": "a", "scores": {"s": {"value": "so so"}}}]},
     ],
 )
@@ -259,6 +260,13 @@ def test_unfinished_inspect_logs(tmp_path: Path, changes: dict[str, Any], says: 
     withheld = read_counts(tmp_path / "log.json").withheld
     assert says in withheld
     assert bool(says) == bool(withheld)
+
+
+def test_an_inspect_log_with_other_results(tmp_path: Path) -> None:
+    """Results that name no scorers leave the choice to the samples."""
+    log = LOG | {"results": {"scores": 1}, "samples": [log_sample("a", 1, "C"), log_sample("b", 1, "I")]}
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    assert {"a": 1, "b": 0} == {count.problem_id: count.c for count in read_counts(tmp_path / "log.json").counts}
 
 
 def test_an_inspect_log_without_samples(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def read_array(path: Path, target: Target) -> Iterator[bytes | dict[str, Any]]:
     content = read_document(path)
     elements = _elements(path, content)
     if elements and all(element.lstrip().startswith(b"[") for element in elements):
-        yield from _programs(path, json.loads(content), target)
+        yield from _programs(path, _parse(path, content), target)
         return
     for index, element in enumerate(elements):
         if not element.lstrip().startswith(b"{"):
@@ -41,11 +41,16 @@ def _elements(path: Path, content: bytes) -> list[bytes]:
         return [bytes(element) for element in msgspec.json.decode(content, type=list[msgspec.Raw])]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
+    # More than JSON allows, such as NaN.
+    return [json.dumps(element).encode() for element in _parse(path, content)]
+
+
+def _parse(path: Path, content: bytes) -> list[Any]:
     try:
-        # More than JSON allows, such as NaN.
-        return [json.dumps(element).encode() for element in json.loads(content)]
+        array: list[Any] = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{str(path)!r} is not one JSON array: {error}; copy or write it again") from None
+    return array
 
 
 def list_order(problems: Sequence[Problem]) -> list[Problem]:

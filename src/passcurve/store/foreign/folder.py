@@ -14,6 +14,7 @@ from passcurve.store.documents import read_document
 from passcurve.store.parts import LOCK
 from passcurve.store.records.multipl_e import SUFFIXES as RESULT_SUFFIXES
 from passcurve.store.records.multipl_e import check_kind, task_of
+from passcurve.store.records.sample import MalformedRecordError
 from passcurve.types import Problem
 
 _EXPECTED = (
@@ -106,9 +107,13 @@ def read_completions(path: Path, kinds: dict[str, Path]) -> Iterator[dict[str, A
     if document is None:
         raise DataError(f"{str(path)!r} has no 'name' with its 'completions', as the files beside it")
     check_kind(document, path, kinds)
+    try:
+        task = task_of(document)
+    except MalformedRecordError as error:
+        raise DataError(f"{str(path)!r}: {error}") from None
     for completion in document["completions"]:
         text = completion.get("content") if isinstance(completion, dict) else completion
-        yield {"task_id": task_of(document), "completion": text, "file": path.name}
+        yield {"task_id": task, "completion": text, "file": path.name}
 
 
 def is_completions(document: object) -> bool:

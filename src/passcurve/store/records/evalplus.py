@@ -74,6 +74,8 @@ def _sample(task: str, sample: dict[str, Any]) -> ScoredSample:
         for name in _SUITES
         if f"{name}_status" in sample
     )
+    if "plus_status" in sample and "base_status" not in sample:
+        raise MalformedRecordError(f"a sample of {task!r} has `plus_status` and no `base_status`")
     if all(not suite.status for suite in suites) and sample.get("status") is None:
         raise MalformedRecordError(f"a sample of {task!r} has neither `base_status` nor `status`")
     return ScoredSample(

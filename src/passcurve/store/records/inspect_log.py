@@ -120,7 +120,8 @@ def _choose_scorer(header: dict[str, Any], rows: Iterable[dict[str, Any]]) -> st
 
 def _scorers(header: dict[str, Any]) -> Iterator[str]:
     results = header.get("results")
-    for score in (results.get("scores") or []) if isinstance(results, dict) else []:
+    scores = results.get("scores") if isinstance(results, dict) else None
+    for score in scores if isinstance(scores, list) else []:
         if isinstance(score, dict):
             yield str(score.get("name"))
             yield str(score.get("scorer"))
