@@ -430,6 +430,22 @@ def test_samples_of_excluded_problems_count_nowhere(shell, starter):
     assert (4, 4) == (record["samples"], record["rulings"][0]["passed"])
 
 
+def test_flips_behind_an_excluded_problem(shell, starter):
+    """Each problem that flips is shown with its own sample, although samples of a problem before it do not count."""
+    problems = [starter.problems[f"starter/{number}"] for number in range(3)]
+    shell.write("b.jsonl", [problems[0] | {"canonical_solution": "    return 'no'\n"}, *problems[1:]])
+    right = [starter.right(f"starter/{number}") for number in range(3)]
+    fenced = [row | {"completion": f"```python\n{row['prompt']}{row['canonical_solution']}```\n"} for row in problems]
+    rows = [{"task_id": row["task_id"], "completion": row["completion"]} for row in [*right, *fenced]]
+    shell.write("s.jsonl", rows)
+    words = ("autopsy", "s.jsonl", "--benchmark", "b.jsonl", "--policies", "raw,auto", "--accept-benchmark")
+    done = shell(*words, "--json")
+    assert 0 == done.code, done.err
+    for flip, row in zip(done.record["flips"], problems[1:], strict=True):
+        assert (row["task_id"], 1) == (flip["problem_id"], flip["sample_index"])
+        assert f"{row['prompt']}{row['canonical_solution']}" == flip["right"]["program"]
+
+
 def test_profiles_withhold_as_judge_does(shell, starter):
     """A score of too few problems is withheld under each profile, with the reason; a k without a value is said."""
     problems = [starter.problems[f"starter/{number}"] for number in range(3)]

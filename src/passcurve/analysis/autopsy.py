@@ -89,6 +89,7 @@ def _summarize(
 
     attempted = len(set(table.problem))
     diagnosis = _diagnose(request, rules, {problems[at].id for at in table.problem})
+    counted = [problem for problem in problems if problem.id not in diagnosis.scope.faulty]
     table = table.without({at for at, problem in enumerate(problems) if problem.id in diagnosis.scope.faulty})
     width, rows = len(variants), len(table.problem)
     columns = [next(group for group in rules if variant.profile in group.profiles) for variant in variants]
@@ -118,7 +119,7 @@ def _summarize(
         samples=rows,
         malformed=table.malformed,
         rulings=tuple(rulings),
-        flips=flips.examples(problems, filter(None, read_samples(request, problems))),
+        flips=flips.examples(problems, filter(None, read_samples(request, counted))),
         patterns=flips.patterns,
         missing_imports=find_missing_imports(judged) if without_prelude else None,
         passed_anywhere=sum(anywhere),
