@@ -74,3 +74,41 @@ def test_a_pattern_that_matches_what_was_written(shell, starter):
     shell("judge", "s0.jsonl", "--subset")
     one = shell("judge", "s0.jsonl", "s0.jsonl_results.jsonl", "--subset", "--json")
     assert "1 of 2 files" in one.err
+
+
+EQUIVALENT = {
+    "task_id": "Mbpp/164",
+    "prompt": '"""Tell whether the sums of divisors are equal."""\n',
+    "entry_point": "are_equivalent",
+    "canonical_solution": "def are_equivalent(a, b):\n    return a == b\n",
+    "base_input": [[1, 2], [3, 3]],
+    "plus_input": [[5, 5]],
+    "atol": 0,
+    "contract": "",
+}
+
+
+def test_other_rules_than_those_of_a_run(shell):
+    """A run under one profile is compared by the rules of others, ``native`` among them."""
+    shell.write("p.jsonl", [EQUIVALENT])
+    shell.write("s.jsonl", [{"task_id": "Mbpp/164", "completion": "def are_equivalent(a, b):\n    return 7\n"}])
+    run = shell("judge", "s.jsonl", "--benchmark", "p.jsonl", "--profile", "evalplus", "--json").record["run"]
+    for command, scores in (("profiles", "scores"), ("autopsy", "rulings")):
+        record = shell(command, run, "--profiles", "native,evalplus", "--json").record
+        assert {"native": 0, "evalplus": 1} == {score["profile"]: score["passed"] for score in record[scores]}
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
+def test_the_language_of_a_run(shell):
+    """Programs in the language that a run was given are judged in it, and no harness of contests has them."""
+    cases = {"inputs": ["3 4\n"], "outputs": ["7\n"]}
+    shell.write("p.jsonl", [{"problem_id": 1, "question": "Add.", "input_output": json.dumps(cases)}])
+    program = "#include <iostream>\nint main() {\n  int a, b;\n  std::cin >> a >> b;\n  std::cout << a + b;\n}\n"
+    shell.write("s.jsonl", [{"task_id": "1", "solution": program}])
+    run = shell("judge", "s.jsonl", "--benchmark", "p.jsonl", "--language", "cpp", "--json").record["run"]
+    for samples in ("s.jsonl", run):
+        record = shell("autopsy", samples, "--policies", "raw,auto", "--json").record
+        assert [1, 1] == [ruling["passed"] for ruling in record["rulings"]]
+    refused = shell("profiles", run)
+    assert 2 == refused.code
+    assert "only 'native'" in refused.err

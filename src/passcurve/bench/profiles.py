@@ -10,7 +10,7 @@ from passcurve.bench.formats.human_eval_x import ANSWER_FIELD
 from passcurve.bench.formats.rows import ReadOptions
 from passcurve.bench.writing import language_name
 from passcurve.errors import UnknownNameError, UsageError, nearest
-from passcurve.types import Benchmark, Cases, FunctionTests, Problem, ProgramCases
+from passcurve.types import Benchmark, Cases, FunctionTests, Problem
 
 NATIVE = "native"
 TASKS = ("input", "output", "complete", "instruct")
@@ -111,11 +111,10 @@ def _has_all(profile: Profile, problems: Iterable[Problem]) -> bool:
 def _kind_of(problem: Problem) -> str:
     """Return the kind of a problem: that of its check; cases are named by how they reach a program.
 
-    Contests call a function that no prompt begins, and edits have no function.
+    Contests call a function that no prompt begins, and edits have no function.  Contests in other languages than Python
+    are of a kind that no harness has.
     """
     check = problem.check
-    if isinstance(check, ProgramCases):
-        return check.cases.via
     if isinstance(check, Cases):
         return "contest" if check.via == "call" and not problem.prompt else check.via
     kind = str(check.__struct_config__.tag)

@@ -84,7 +84,7 @@ def autopsy(
     header = read_header(find_run_dir(samples), stale=stale) if samples.is_dir() else None
     source = find_samples(samples, header)
     limits, workers = _fit_to_machine(options, defaults_of(header))
-    task, own = (task or header.task, header.profile) if header is not None else (task, NATIVE)
+    own = header.profile if header is not None else NATIVE
     base = find_benchmark(source, benchmark, header, reading_options(own, task))
     harnesses = variants.choose_profiles(chosen, header, base)
     common = _base_request(samples, source, base, header, options)

@@ -72,7 +72,6 @@ def profiles(
     from passcurve.judging.run import Request
 
     header = read_header(find_run_dir(samples), stale=stale) if samples.is_dir() else None
-    task = task or (header.task if header is not None else "")
     source, defaults = find_samples(samples, header), defaults_of(header)
     chosen = find_benchmark(source, benchmark, header, reading_options(NATIVE, task))
     names = check_profiles(config.parse_names(profile) or fitting_profiles(chosen.problems))

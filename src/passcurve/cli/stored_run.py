@@ -9,7 +9,7 @@ import msgspec
 
 from passcurve import config
 from passcurve.bench import resolve
-from passcurve.bench.formats import DEFAULT_OPTIONS, ReadOptions
+from passcurve.bench.formats import ReadOptions
 from passcurve.bench.profiles import find_profile
 from passcurve.cli.output import warn
 from passcurve.errors import DataError, PasscurveError, UsageError, nearest_file
@@ -68,24 +68,26 @@ def find_samples(samples: Path, header: Header | None) -> Path:
     raise DataError(f"no file {str(source)!r}{nearest_file(source)}")
 
 
-def find_benchmark(
-    source: Path, name: str | None, header: Header | None, options: ReadOptions = DEFAULT_OPTIONS
-) -> Benchmark:
+def find_benchmark(source: Path, name: str | None, header: Header | None, options: ReadOptions) -> Benchmark:
     """Return the benchmark of a name, of a run, of the run beside a file, or of the task ids.
 
-    Raises what ``resolve.load`` raises.
+    The language is that of the run, and so is the task where ``options`` have none.  Raises what ``resolve.load``
+    raises.
     """
     cache = config.cache_dir()
+    run = header or (_header_beside(source) if name is None else None)
+    if run is not None:
+        options = msgspec.structs.replace(options, task=options.task or run.task, language=run.language)
     if name is None and header is not None:
         benchmark = resolve.reload(header, cache)
         stored = ReadOptions(profile=header.profile, task=header.task, language=header.language)
-        return benchmark if options in (DEFAULT_OPTIONS, stored) else resolve.load(_name_of(header), cache, options)
+        return benchmark if options == stored else resolve.load(_name_of(header), cache, options)
     if name is None:
         from passcurve.store.samples import first_ids
 
-        name = _name_beside(source)
-        if not name:
+        if run is None:
             return resolve.find_by_ids(first_ids(source), cache, options)
+        name = _name_of(run)
     return resolve.load(name, cache, options)
 
 
@@ -104,19 +106,19 @@ def make_folder(folder: Path) -> None:
         raise UsageError(f"cannot make the folder {str(folder)!r}: {error.strerror}; name another with --run") from None
 
 
-def _name_beside(source: Path) -> str:
-    """Return the benchmark that a file was judged with before; empty where it was not, or where that is gone."""
+def _header_beside(source: Path) -> Header | None:
+    """Return the header of the run of a file; None where it was not judged, or its benchmark's file is gone."""
     from passcurve.store.rundir import RunDir
 
     folder = find_run_dir(source)
     if source.is_dir() or not folder.is_dir():
-        return ""
+        return None
     try:
         with RunDir(folder).read() as stored:
             header = stored.attempt.header
     except PasscurveError:
-        return ""
-    return str(resolve.find_source(header) or "")
+        return None
+    return header if resolve.find_source(header) is not None else None
 
 
 def _name_of(header: Header) -> str:
