@@ -112,3 +112,18 @@ def test_the_language_of_a_run(shell):
     refused = shell("profiles", run)
     assert 2 == refused.code
     assert "only 'native'" in refused.err
+
+
+@pytest.mark.parametrize(("words", "limits"), [((), ("15s", "10s")), (("--timeout", "9"), ("9s", "9s"))])
+def test_the_time_limit_of_another_harness(shell, words, limits):
+    """A limit that the benchmark sets by the rules of a run is not that of other profiles; one that is named is."""
+    row = {"name": "Own_0", "language": "sh", "prompt": "two() {\n", "tests": "}\n[[ $(two) == 2 ]]\n"}
+    shell.write("p.jsonl", [row])
+    shell.write("s.jsonl", [{"task_id": "Own_0", "completion": "    echo 2\n"}])
+    run = shell("judge", "s.jsonl", "--benchmark", "p.jsonl", *words, "--json").record["run"]
+    scores = shell("profiles", run, "--profiles", "native,multipl-e", "--json").record["scores"]
+    for limit, score in zip(limits, scores, strict=True):
+        assert 1 == score["passed"]
+        assert f"|timeout:{limit}-own|" in score["signature"]
+    examined = shell("autopsy", run, "--profiles", "multipl-e,native", "--json").record
+    assert f"|timeout:{limits[1]}-own|" in examined["signature"]

@@ -83,9 +83,9 @@ def autopsy(
         variants.choose_variants(extractions, imports, [NATIVE])
     header = read_header(find_run_dir(samples), stale=stale) if samples.is_dir() else None
     source = find_samples(samples, header)
-    limits, workers = _fit_to_machine(options, defaults_of(header))
     own = header.profile if header is not None else NATIVE
     base = find_benchmark(source, benchmark, header, reading_options(own, task))
+    limits, workers = _fit_to_machine(options, defaults_of(header, base))
     harnesses = variants.choose_profiles(chosen, header, base)
     common = _base_request(samples, source, base, header, options)
     common = msgspec.structs.replace(
@@ -109,7 +109,7 @@ def _base_request(
     """Return the request to judge by the rules of the run, with one worker and usual limits."""
     from passcurve.judging.run import Request
 
-    defaults = defaults_of(header)
+    defaults = defaults_of(header, benchmark)
     return Request(
         samples=source,
         benchmark=benchmark,

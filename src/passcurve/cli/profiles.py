@@ -72,13 +72,15 @@ def profiles(
     from passcurve.judging.run import Request
 
     header = read_header(find_run_dir(samples), stale=stale) if samples.is_dir() else None
-    source, defaults = find_samples(samples, header), defaults_of(header)
-    chosen = find_benchmark(source, benchmark, header, reading_options(NATIVE, task))
-    names = check_profiles(config.parse_names(profile) or fitting_profiles(chosen.problems))
+    source = find_samples(samples, header)
+    own = header.profile if header is not None else NATIVE
+    base = find_benchmark(source, benchmark, header, reading_options(own, task))
+    defaults = defaults_of(header, base)
+    names = check_profiles(config.parse_names(profile) or fitting_profiles(base.problems))
     admitted = config.fit_to_machine(workers, defaults.memory_bytes)
     common = Request(
         samples=source,
-        benchmark=chosen,
+        benchmark=base,
         run=run or Path(f"{name_choice(str(samples), problems)}.profiles"),
         results=None,
         limits=msgspec.structs.replace(defaults.limits, memory_bytes=admitted.memory_bytes),

@@ -9,13 +9,14 @@ import msgspec
 
 from passcurve import config
 from passcurve.bench import resolve
+from passcurve.bench.choose import choose_problems
 from passcurve.bench.formats import ReadOptions
 from passcurve.bench.profiles import find_profile
 from passcurve.cli.output import warn
 from passcurve.errors import DataError, PasscurveError, UsageError, nearest_file
 from passcurve.store.foreign import is_usual
 from passcurve.store.locate import find_run_dir, samples_of
-from passcurve.types import Benchmark, Header, Limits
+from passcurve.types import DEFAULT_TIMEOUT_S, Benchmark, Header, Limits
 
 if TYPE_CHECKING:
     from passcurve.judging.run import Request
@@ -33,12 +34,21 @@ class Defaults(NamedTuple):
     seed: int = 0
 
 
-def defaults_of(header: Header | None) -> Defaults:
-    """Return the settings of a run, or the usual ones."""
+def defaults_of(header: Header | None, benchmark: Benchmark) -> Defaults:
+    """Return the settings of a run, or the usual ones.
+
+    A time limit that ``benchmark``, as the run read it, sets for all problems is none of them: by the rules of another
+    profile there may be another.
+    """
     if header is None:
         return Defaults()
+    is_same = benchmark.digest == header.benchmark_digest
+    problems = choose_problems(benchmark, header.problems) if is_same else benchmark.problems
+    limits = header.limits
+    if {problem.timeout_s for problem in problems} == {limits.timeout_s}:
+        limits = msgspec.structs.replace(limits, timeout_s=DEFAULT_TIMEOUT_S)
     return Defaults(
-        limits=header.limits,
+        limits=limits,
         memory_bytes=header.limits.memory_bytes,
         verdict=header.verdict,
         packages=tuple(package.partition("==")[0] for package in header.jail.packages),
