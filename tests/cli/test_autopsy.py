@@ -166,6 +166,25 @@ def test_where_the_first_policy_is_best(shell):
     assert any("raw passes; first-block fails: AssertionError" in line for line in lines)
 
 
+def test_what_is_lost_in_several_ways(shell):
+    """A sample that policies fail in different ways counts for each way, under the policies that fail it so."""
+    # What follows the words of bigcode closes a string; the first blank line ends the only statement.
+    text = '    """\n    print\nprint\n    """\n    eggs += 0\n\n    return -(-eggs // size)\n'
+    shell.write("s.jsonl", rows(text, text + "#", "    eggs += 0\n\n    return -(-eggs // size)\n"))
+    words = ("autopsy", "s.jsonl", "--policies", "raw,stop-words:bigcode,first-block", "--subset", "--flips", "0")
+    record = shell(*words, "--json").record
+    assert [
+        (False, "AssertionError", 3, {"first-block": 3}),
+        (False, "SyntaxError", 2, {"stop-words:bigcode": 2}),
+    ] == [
+        (pattern["gained"], pattern["failure"], pattern["samples"], pattern["policies"])
+        for pattern in record["patterns"]
+    ]
+    lines = shell(*words).out.splitlines()
+    assert "  explains most: AssertionError, 3 of the 3 that first-block loses" in lines
+    assert any("raw passes; stop-words:bigcode fails: SyntaxError" in line for line in lines)
+
+
 @pytest.mark.ci
 def test_a_prelude_is_a_second_dimension(shell):
     """Each policy is tried with each prelude; what needs an import passes only with one, and the split is told."""

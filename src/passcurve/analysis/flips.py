@@ -141,19 +141,27 @@ class Flips:
         self._rank = {key: at for at, key in enumerate(order)}
 
     def _add(self, row: int, case: _Case, own: bytearray) -> None:
-        judged = self._judged
-        wrong, gained = own.index(0), not own[0]
-        failure = self._failure(row * len(own) + wrong)
+        """Count a sample: by how the first policy fails it, or else by each way in which others fail it."""
+        gained, first = not own[0], row * len(own)
+        ways: dict[str, list[int]] = {}
+        for at, passed in enumerate(own):
+            if bool(passed) == gained:
+                ways.setdefault(self._failure(first if gained else first + at).kind, []).append(at)
+        for policies in ways.values():
+            self._count(row, policies, self._failure(first if gained else first + policies[0]), gained=gained)
+        # Prefer a sample that fails under the first policy.
+        wrong = own.index(0)
+        if case.row < 0 or (case.wrong != 0 and gained):
+            case.row, case.wrong, case.right = row, wrong, own.index(1)
+
+    def _count(self, row: int, policies: Iterable[int], failure: Failure, *, gained: bool) -> None:
+        """Count a sample among those that fail in one way, under the policies that pass it, or fail it so."""
         empty = _Group(problems=set(), names=Counter(), policies=Counter())
         group = self._groups.setdefault((gained, failure.kind), empty)
         group.samples += 1
         group.names[failure.name] += 1
-        group.problems.add(judged.table.problem[row])
-        for policy, passed in zip(judged.names, own, strict=True):
-            group.policies[policy] += bool(passed) == gained
-        # Prefer a sample that fails under the first policy.
-        if case.row < 0 or (case.wrong != 0 and gained):
-            case.row, case.wrong, case.right = row, wrong, own.index(1)
+        group.problems.add(self._judged.table.problem[row])
+        group.policies.update(self._judged.names[at] for at in policies)
 
     def _failure(self, cell: int) -> Failure:
         key = self._judged.key(cell)

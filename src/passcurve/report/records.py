@@ -62,18 +62,18 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pattern(msgspec.Struct, frozen=True, kw_only=True):
-    """Samples that flip alike: they fail in one way where they fail."""
+    """Samples that flip alike; one that several policies fail in several ways is in several patterns."""
 
     gained: bool
     """True where the samples fail under the first policy, False where they pass under it."""
     failure: str
-    """How they fail under the first policy, or else under the first policy that fails them."""
+    """How they fail under the first policy, or where they pass under it, under ``policies``."""
     problems: int
     samples: int
     names: dict[str, int]
     """What was missing, each with its samples, where they fail with NameError or ModuleNotFoundError."""
     policies: dict[str, int]
-    """How many of the samples pass under each policy; where ``gained`` is False, how many fail."""
+    """How many of the samples pass under each policy; where ``gained`` is False, how many fail in this way."""
 
 
 class MissingImports(msgspec.Struct, frozen=True, kw_only=True):
