@@ -63,6 +63,20 @@ class TestShow:
         assert "at this line of the tests:\n    assert candidate(13, 6) == 3\n" in done.out
         assert "exception:\n    AssertionError" in done.out
 
+    def test_the_limit_of_a_problem(self, shell):
+        """Where problems have time limits of their own, a sample is shown and judged again with that of its problem."""
+        problem = {"kind": "assertions", "entry_point": "two", "statement": "Return 2.", "tests": ["assert two() == 2"]}
+        limits = {"P/0": 2.5, "P/1": 7.0}
+        shell.write("p.jsonl", [problem | {"id": name, "timeout_s": limit} for name, limit in limits.items()])
+        shell.write("s.jsonl", [{"task_id": name, "solution": "def two():\n    return 2\n"} for name in limits])
+        shell("judge", "s.jsonl", "--benchmark", "p.jsonl")
+        for name, limit in limits.items():
+            assert f" s of {limit:g} s own time" in shell("show", "s.jsonl", name, 0).out
+            (verdict,) = shell("show", "s.jsonl", name, 0, "--json").record["verdicts"]
+            assert limit == verdict["limits"]["timeout_s"]
+            assert f" s of {limit:g} s own time" in shell("show", "s.jsonl", name, 0, "--rerun").out
+        assert " s of 1 s own time" in shell("show", "s.jsonl", "P/1", 0, "--rerun", "--timeout", 1).out
+
     @pytest.mark.parametrize("run", ["starter-examples.passcurve", "starter:examples"])
     def test_ways_to_name_a_run(self, judged, run):
         """A run is named by its directory or its file of samples, a problem also by its last part."""

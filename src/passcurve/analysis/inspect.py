@@ -15,7 +15,7 @@ from passcurve.store.locate import samples_of
 from passcurve.store.run_counts import check_samples
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import read_rows
-from passcurve.types import Completion, Header, Problem, Program, Verdict
+from passcurve.types import Completion, Header, Limits, Problem, Program, Verdict
 
 _COUNTED_BYTES = 64 << 20
 
@@ -36,6 +36,12 @@ class InspectedSample(msgspec.Struct, frozen=True, kw_only=True):
     program: Program | None
     missing: str
     """Why there is no program; shown when the samples are gone or have changed."""
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of this sample: the time is that of its problem where the benchmark sets one for each."""
+        limits = self.header.limits
+        return msgspec.structs.replace(limits, timeout_s=self.problem.limit_s(limits.timeout_s))
 
 
 def inspect_problem(run: Path, problem_id: str, cache_dir: Path, *, stale: bool = False) -> list[InspectedSample]:

@@ -42,9 +42,9 @@ def judge_again(sample: InspectedSample, timeout_s: float | None = None) -> Reru
         raise DataError(f"{name} cannot be judged again: {sample.missing}")
     if sample.program.text is None:
         raise DataError(f"{name} has no code to judge: {'; '.join(sample.program.steps)}")
-    limits = header.limits if timeout_s is None else msgspec.structs.replace(header.limits, timeout_s=timeout_s)
-    problem = sample.problem
+    limits, problem = sample.limits, sample.problem
     if timeout_s is not None:
+        limits = msgspec.structs.replace(limits, timeout_s=timeout_s)
         # The limit that the benchmark sets would come first.
         problem = msgspec.structs.replace(problem, timeout_s=None)
     benchmark = Benchmark(

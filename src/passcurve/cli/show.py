@@ -145,8 +145,8 @@ def _judge_again(sample: InspectedSample, timeout_s: float | None, *, as_json: b
 def _write_verdict(sample: InspectedSample) -> None:
     from passcurve.report.terminal import verdict_text
 
-    header = sample.header
-    text = verdict_text(sample.problem, sample.program, sample.verdict, header.limits, header.jail, sample.missing)
+    jail = sample.header.jail
+    text = verdict_text(sample.problem, sample.program, sample.verdict, sample.limits, jail, sample.missing)
     write(text.rstrip("\n"))
 
 
@@ -166,7 +166,7 @@ def _verdict_record(sample: InspectedSample) -> dict[str, object]:
         "prompt": sample.problem.prompt,
         "program": program.text if program is not None else None,
         "steps": list(program.steps) if program is not None else [],
-        "limits": msgspec.to_builtins(sample.header.limits),
+        "limits": msgspec.to_builtins(sample.limits),
         "isolation": sample.header.jail.isolation,
     }
 
