@@ -143,6 +143,7 @@ def test_a_sample_is_judged_again(runs):
         made = runs("show", "one.jsonl", "starter/0", index, "--rerun", "--timeout", 30, "--json").record
         assert (status, status, True) == (made["stored"]["status"], made["fresh"]["status"], made["same"])
         assert 30 == made["limits"]["timeout_s"]
+        assert {"problem_id": "starter/0", "sample_index": index} == made["stored"]["key"] == made["fresh"]["key"]
     assert before == {path: path.read_bytes() for path in (runs.folder / "one.jsonl.passcurve").iterdir()}
 
 

@@ -83,4 +83,4 @@ def judge_again(sample: InspectedSample, timeout_s: float | None = None) -> Reru
             fresh = stored.verdict_at(0)
     if fresh is None:
         raise SandboxError(f"judging {name} again failed; run the command again")
-    return Rerun(stored=sample.verdict, fresh=fresh, limits=limits)
+    return Rerun(stored=sample.verdict, fresh=msgspec.structs.replace(fresh, key=key), limits=limits)
