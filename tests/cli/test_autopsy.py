@@ -394,6 +394,17 @@ def test_the_samples_have_gone(shell):
     assert re.search(r"s\.jsonl.* gone", done.err)
 
 
+@pytest.mark.parametrize("command", ["autopsy", "profiles"])
+def test_code_in_another_field(shell, command):
+    """A file whose rows have their code elsewhere has to be judged first; its run is compared."""
+    shell.write("s.jsonl", [{"task_id": "starter/0", "answer": BODY}])
+    done = shell(command, "s.jsonl")
+    assert (2, "", 1) == (done.code, done.out, done.err.count("\n"))
+    assert re.search(r"'s\.jsonl' has `completion` or `solution`: judge it first", done.err)
+    run = shell("judge", "s.jsonl", "--field", "answer", "--subset", "--json").record["run"]
+    assert 0 == shell(command, run).code
+
+
 def test_lines_that_are_no_rows(shell):
     """Malformed lines are counted and set the exit code to 2 after the table."""
     path = shell.write("s.jsonl", rows(BODY))

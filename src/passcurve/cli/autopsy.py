@@ -13,7 +13,15 @@ from passcurve import config
 from passcurve.bench.profiles import NATIVE, reading_options
 from passcurve.cli.options import AcceptBenchmark, AsJson, BenchmarkName, Packages, Stale, Subset, Task, Workers
 from passcurve.cli.output import terminal_width, warn, write_json, write_lines
-from passcurve.cli.stored_run import Defaults, defaults_of, find_benchmark, find_samples, leave_record, request_by
+from passcurve.cli.stored_run import (
+    Defaults,
+    defaults_of,
+    find_benchmark,
+    find_samples,
+    leave_record,
+    request_by,
+    require_code,
+)
 from passcurve.store.locate import find_run_dir, name_choice
 from passcurve.types import LEAST_TIMEOUT_S, MOST_TIMEOUT_S, Benchmark, Header, Limits
 
@@ -85,6 +93,7 @@ def autopsy(
     source = find_samples(samples, header)
     own = header.profile if header is not None else NATIVE
     base = find_benchmark(source, benchmark, header, reading_options(own, task))
+    require_code(source, header, base)
     limits, workers = _fit_to_machine(options, defaults_of(header, base))
     harnesses = variants.choose_profiles(chosen, header, base)
     common = _base_request(samples, source, base, header, options)

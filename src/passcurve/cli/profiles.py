@@ -31,6 +31,7 @@ from passcurve.cli.stored_run import (
     leave_record,
     make_folder,
     request_by,
+    require_code,
 )
 from passcurve.store.locate import find_run_dir, name_choice
 
@@ -75,6 +76,7 @@ def profiles(
     source = find_samples(samples, header)
     own = header.profile if header is not None else NATIVE
     base = find_benchmark(source, benchmark, header, reading_options(own, task))
+    require_code(source, header, base)
     defaults = defaults_of(header, base)
     names = check_profiles(config.parse_names(profile) or fitting_profiles(base.problems))
     admitted = config.fit_to_machine(workers, defaults.memory_bytes)
@@ -97,7 +99,6 @@ def profiles(
         accept_benchmark=accept_benchmark,
         cache=config.cache_dir(),
     )
-    make_folder(common.run)
     request = partial(_request_by, common, partial(find_benchmark, source, benchmark, header), task)
     raise typer.Exit(_compare(names, request, shown, common.run, as_json=as_json))
 
@@ -110,6 +111,7 @@ def _compare(
     from passcurve.report.live import Display
     from passcurve.report.profiles import profile_lines
 
+    make_folder(folder)
     with Display(lambda: None) as display:
         result = compare_profiles(names, request, display.show_progress)
     leave_record(folder, "profiles", msgspec.to_builtins(result))

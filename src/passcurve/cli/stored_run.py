@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -16,7 +17,7 @@ from passcurve.cli.output import warn
 from passcurve.errors import DataError, PasscurveError, UsageError, nearest_file
 from passcurve.store.foreign import is_usual
 from passcurve.store.locate import find_run_dir, samples_of
-from passcurve.types import DEFAULT_TIMEOUT_S, Benchmark, Header, Limits
+from passcurve.types import DEFAULT_TIMEOUT_S, Benchmark, Completion, Header, Limits
 
 if TYPE_CHECKING:
     from passcurve.judging.run import Request
@@ -76,6 +77,21 @@ def find_samples(samples: Path, header: Header | None) -> Path:
         raise UsageError(f"{str(source)!r} is not a file of samples")
 
     raise DataError(f"no file {str(source)!r}{nearest_file(source)}")
+
+
+def require_code(source: Path, header: Header | None, benchmark: Benchmark) -> None:
+    """Raise UsageError for a file that was not judged and no row of which has code where it is read."""
+    if header is not None:
+        return
+    from passcurve.store.samples import NO_CODE_FIELD, read_rows
+
+    ids = [problem.id for problem in benchmark.problems]
+    rows = (row for row in read_rows(source, ids) if isinstance(row, Completion))
+    first = next(rows, None)
+    if first is not None and all(row.missing == NO_CODE_FIELD for row in chain((first,), rows)):
+        raise UsageError(
+            f"no row of {str(source)!r} has `completion` or `solution`: judge it first, then name its run directory"
+        )
 
 
 def find_benchmark(source: Path, name: str | None, header: Header | None, options: ReadOptions) -> Benchmark:
