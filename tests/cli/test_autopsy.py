@@ -479,6 +479,19 @@ def test_flips_behind_an_excluded_problem(shell, starter):
         assert f"{row['prompt']}{row['canonical_solution']}" == flip["right"]["program"]
 
 
+def test_an_excluded_problem_without_a_program(shell, starter):
+    """A problem whose reference fails counts nowhere, as when it is judged, although its samples are empty."""
+    problems = [starter.problems[f"starter/{number}"] for number in range(3)]
+    shell.write("b.jsonl", [problems[0] | {"canonical_solution": "    return 'no'\n"}, *problems[1:]])
+    empty = {"task_id": "starter/0", "completion": ""}
+    shell.write("s.jsonl", [empty, starter.right("starter/1"), starter.right("starter/2")])
+    words = ("s.jsonl", "--benchmark", "b.jsonl", "--accept-benchmark", "--json")
+    judged = shell("judge", *words).record
+    record = shell("autopsy", *words, "--policies", "raw,auto").record
+    assert 1.0 == judged["pass@1"]["value"] == record["rulings"][0]["estimates"][0]["value"]
+    assert (2, 2, 2) == (judged["covered"], record["covered"], record["samples"])
+
+
 def test_profiles_withhold_as_judge_does(shell, starter):
     """A score of too few problems is withheld under each profile, with the reason; a k without a value is said."""
     problems = [starter.problems[f"starter/{number}"] for number in range(3)]

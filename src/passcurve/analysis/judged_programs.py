@@ -37,6 +37,8 @@ class RulesRun(msgspec.Struct, kw_only=True):
     """What the names of its file and folder end in; empty where it is the only one."""
     rows: dict[bytes, int]
     """The row of each program, by its digest."""
+    empty: int = 0
+    """Rows behind these without a program, of problems that have none but may be excluded all the same."""
     result: judging.Result | None = None
     stored: StoredVerdicts | None = None
 
@@ -47,7 +49,7 @@ class RulesRun(msgspec.Struct, kw_only=True):
 
     def judge(self, watch: Callable[[judging.Progress], None]) -> None:
         """Judge the programs, if there are any, and open their verdicts."""
-        if not self.rows:
+        if not self.rows and not self.empty:
             return
         folder = self.request.run / f"{_JUDGED}{self.suffix}"
         inner = msgspec.structs.replace(
@@ -135,12 +137,24 @@ def write_programs(problems: Sequence[Problem], variants: Sequence[Variant], rul
                 for policy, group, file in targets:
                     text = extract(problem, sample, policy).text
                     table.program.append(NO_PROGRAM if text is None else _write_once(group, file, problem, text))
+            group, file = opened[0]
+            for at in _without_program(table):
+                group.empty += 1
+                file.write(json.dumps({"task_id": problems[at].id, "solution": ""}).encode("ascii") + b"\n")
     except OSError as error:
         message = f"cannot work in {str(request.run)!r}: {error.strerror or error}; choose another place with --run DIR"
         raise place_error(message, error) from error
     if not table.problem:
         raise DataError(f"{str(request.samples)!r} has no rows to judge")
     return table
+
+
+def _without_program(table: SampleTable) -> list[int]:
+    """Return the problems with samples none of which has a program."""
+    width = len(table.program) // max(1, len(table.problem))
+    rows = (table.program[first : first + width] for first in range(0, len(table.program), max(1, width)))
+    with_program = {at for at, row in zip(table.problem, rows, strict=True) if max(row) != NO_PROGRAM}
+    return sorted(set(table.problem) - with_program)
 
 
 def _write_once(group: RulesRun, file: BinaryIO, problem: Problem, text: str) -> int:
