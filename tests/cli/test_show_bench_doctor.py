@@ -109,6 +109,18 @@ class TestShow:
         assert (2, "") == (done.code, done.out)
         assert re.search(message, done.err)
 
+    def test_the_last_part_of_two_ids(self, shell):
+        """A last part that two problems share is refused with their ids."""
+        problem = {"kind": "assertions", "entry_point": "two", "statement": "Return 2.", "tests": ["assert two() == 2"]}
+        names = ("A/1", "B/1")
+        shell.write("p.jsonl", [problem | {"id": name} for name in names])
+        shell.write("s.jsonl", [{"task_id": name, "solution": "def two():\n    return 2\n"} for name in names])
+        shell("judge", "s.jsonl", "--benchmark", "p.jsonl")
+        done = shell("show", "s.jsonl", "1", "0")
+        assert (2, "") == (done.code, done.out)
+        assert "A/1, B/1; name one" in done.err
+        assert 0 == shell("show", "s.jsonl", "B/1", "0").code
+
     def test_no_run(self, shell):
         """A missing run is refused in one line that names its directory."""
         done = shell("show", "nothing.jsonl", "starter/0", "--json")

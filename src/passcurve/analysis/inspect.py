@@ -60,7 +60,9 @@ def inspect_problem(run: Path, problem_id: str, cache_dir: Path, *, stale: bool 
     judged = dict.fromkeys(line.verdict.key.problem_id for line in lines.values())
     chosen = [judged_id for judged_id in judged if judged_id == problem_id]
     chosen = chosen or [judged_id for judged_id in judged if judged_id.rpartition("/")[2] == problem_id]
-    if len(chosen) != 1 or chosen[0] not in problems:
+    if len(chosen) > 1:
+        raise DataError(f"{problem_id!r} is the last part of several ids: {', '.join(chosen)}; name one")
+    if not chosen or chosen[0] not in problems:
         raise DataError(f"no verdict on {problem_id!r} in {str(run)!r}{nearest(problem_id, judged)}")
     problem = problems[chosen[0]]
     if header.generation is not None:
