@@ -6,6 +6,7 @@ import ast
 import asyncio
 import json
 import random
+import threading
 
 import msgspec
 import pytest
@@ -227,6 +228,34 @@ def test_functions_of_every_kind(sample_request):
         function = Function(call, many=many)
         assert expected == texts(function.generate(sample_request(0, 1, text="x")))
         function.close()
+
+
+def test_closing_cancels_async_calls(sample_request):
+    """No thread waits for ever for a call of a run that has ended, and a call can clean up."""
+    begun, cleaned = threading.Event(), threading.Event()
+    errors = []
+
+    async def sleep(prompt):
+        begun.set()
+        try:
+            await asyncio.sleep(600)
+        finally:
+            cleaned.set()
+
+    function = Function(sleep)
+
+    def ask():
+        try:
+            texts(function.generate(sample_request(0)))
+        except ModelError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    assert begun.wait(30)
+    function.close()
+    thread.join(30)
+    assert (False, True, 1) == (thread.is_alive(), cleaned.is_set(), len(errors))
 
 
 def _raise_foreign_text(prompt):

@@ -17,6 +17,9 @@ from passcurve.types import Reply, SampleKey
 OnePrompt = Callable[[str], "str | Awaitable[str]"]
 ManyPrompts = Callable[[Sequence[str]], "Sequence[str] | Awaitable[Sequence[str]]"]
 
+_CANCEL_S = 1.0
+"""Time that cancelled calls have to clean up."""
+
 
 class Function:
     """Calls a function for each sample, or once for all samples of a request."""
@@ -63,11 +66,11 @@ class Function:
                 yield Reply(key=key, text=reply, seed=seed, latency_s=latency_s)
 
     def close(self) -> None:
-        """End the event loop of async functions, if there was one."""
+        """Cancel the open calls of async functions, and end their event loop, if there was one."""
         with self._lock:
             loop, self._loop = self._loop, None
         if loop is not None and self._thread is not None:
-            loop.call_soon_threadsafe(loop.stop)
+            asyncio.run_coroutine_threadsafe(_cancel_calls(), loop)
             self._thread.join()
             loop.close()
 
@@ -98,6 +101,16 @@ class Function:
                 self._thread = threading.Thread(target=self._loop.run_forever, name="passcurve-async", daemon=True)
                 self._thread.start()
             return self._loop
+
+
+async def _cancel_calls() -> None:
+    """Cancel all other tasks of this loop, whose threads wait for them, and end the loop."""
+    calls = asyncio.all_tasks() - {asyncio.current_task()}
+    for call in calls:
+        call.cancel()
+    if calls:
+        await asyncio.wait(calls, timeout=_CANCEL_S)
+    asyncio.get_running_loop().stop()
 
 
 async def _await(result: Awaitable[object]) -> object:
