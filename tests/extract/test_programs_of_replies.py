@@ -130,6 +130,7 @@ def test_what_stands_around_a_program_is_no_part_of_it(text: str):
         "def fill(table):\n    table[0] = 1\nT = {}\nfill(T)\ndef total(items):\n    return sum(items) * T[0]\n",
         "import heapq\nQ = [3, 1]\nheapq.heapify(Q)\ndef total(items):\n    return sum(items) * Q[0]\n",
         "T = 0\ndef init():\n    global T\n    T = 1\ninit()\ndef total(items):\n    return sum(items) * T\n",
+        "T = []\n[T.append(i + 1) for i in range(9)]\ndef total(items):\n    return sum(items) * T[0]\n",
         "globals()['z'] = 1\ndef total(items):\n    return sum(items) * z\n",
         "R = []\ndef register(f):\n    R.append(f)\n    return f\n@register\ndef one(n):\n    return n\n"
         "def total(items):\n    return R[0](sum(items))\n",

@@ -93,8 +93,8 @@ def _passed_names(node: ast.stmt, preparing: Collection[str], nodes: Iterable[as
     """
     names: set[str] = set()
     for inner in walk_outside_functions(node) if nodes is None else nodes:
-        call = inner.value if isinstance(inner, ast.Expr) else None
-        if isinstance(call, ast.Call) and _root_name(call.func) in preparing:
+        call = _call_for_effect(inner)
+        if call is not None and _root_name(call.func) in preparing:
             names |= {_root_name(argument) for argument in call.args}
     return names - {""}
 
@@ -108,13 +108,21 @@ def changed_names(node: ast.stmt, nodes: Iterable[ast.AST] | None = None) -> set
     for inner in walk_outside_functions(node) if nodes is None else nodes:
         if isinstance(inner, ast.Attribute | ast.Subscript) and not isinstance(inner.ctx, ast.Load):
             names.add(_name_in_globals(inner) or _root_name(inner))
-        elif isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call):
-            if isinstance(inner.value.func, ast.Attribute):
-                names.add(_root_name(inner.value.func))
+        elif (call := _call_for_effect(inner)) is not None:
+            if isinstance(call.func, ast.Attribute):
+                names.add(_root_name(call.func))
         elif isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             decorators = inner.decorator_list
             names |= {_root_name(one) for one in decorators if isinstance(_callee(one), ast.Attribute)}
     return names - {""}
+
+
+def _call_for_effect(node: ast.AST) -> ast.Call | None:
+    """Return the call that is a statement, also as a list that nobody keeps: ``[items.append(i) for i in other]``."""
+    value = node.value if isinstance(node, ast.Expr) else None
+    while isinstance(value, ast.ListComp):
+        value = value.elt
+    return value if isinstance(value, ast.Call) else None
 
 
 def _name_in_globals(node: ast.Attribute | ast.Subscript) -> str:
