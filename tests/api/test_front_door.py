@@ -152,10 +152,15 @@ def test_options_of_judging(rows, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(
     ("words", "error"),
-    [({"leve": 0.9}, TypeError), ({"level": 2.0}, UsageError), ({"profile": "x"}, UnknownNameError)],
+    [
+        ({"leve": 0.9}, TypeError),
+        ({"level": 2.0}, UsageError),
+        ({"profile": "x"}, UnknownNameError),
+        *(({"memory": memory}, UsageError) for memory in (-5, 0, True, 50_000_000)),
+    ],
 )
 def test_options_that_no_function_has(rows, words, error):
-    """An unknown keyword, a level or a profile that cannot be is refused by each function, with the nearest name."""
+    """An unknown keyword, and a level, memory or profile that cannot be, is refused by each function."""
     for call in (
         lambda: pc.judge(rows, "starter", **words),
         lambda: pc.generate("starter", "mutant:", **words),

@@ -163,7 +163,7 @@ def make_request(
     """Return the request of these options; what they leave out is as the profile has it."""
     profile = find_rules(benchmark.profile or NATIVE, benchmark)
     memory = options.get("memory")
-    memory_bytes = config.parse_size(memory) if isinstance(memory, str) else memory
+    memory_bytes = config.parse_size(str(memory)) if memory is not None else None
     workers, memory_bytes, note = config.fit_to_machine(options.get("workers"), memory_bytes)
     plain: dict[str, Any] = {name: options[name] for name in _PLAIN if name in options}  # type: ignore[literal-required]
     request = Request(
