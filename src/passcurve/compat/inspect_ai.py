@@ -187,16 +187,19 @@ _runners_lock = threading.Lock()
 
 
 def _runner() -> ProgramRunner:
-    """Return the warm sandbox of this process; it ends with it."""
+    """Return the warm sandbox of this process, which ends with it; one that was lost is started again."""
     from passcurve import config
     from passcurve.judging.program_runner import ProgramRunner
     from passcurve.types import Limits
 
     with _runners_lock:
         # A forked process has none of the threads and workers of its parent.
-        if os.getpid() not in _runners:
+        runner = _runners.get(os.getpid())
+        if runner is None:
             resources = config.fit_to_machine(None, None)
             runner = ProgramRunner(Limits(memory_bytes=resources.memory_bytes), resources.workers)
             atexit.register(runner.close)
             _runners[os.getpid()] = runner
-        return _runners[os.getpid()]
+        elif not runner.is_alive:
+            runner.revive()
+        return runner
