@@ -228,17 +228,27 @@ def test_the_end_waits_for_what_is_under_way(shell, starter):
     server.client.close()
 
 
+def test_a_port_in_use(server: Server, shell):
+    """It is refused as a wrong option, by the viewer too."""
+    for words in (["serve", "starter"], ["view", "."]):
+        done = shell(*words, "--port", server.port)
+        assert (2, True) == (done.code, f"--port {server.port} cannot be used" in done.err)
+
+
 @pytest.mark.parametrize(
     ("words", "named"),
     [
         (["serve", "starterr"], "starter"),
         (["serve", "starter", "--host", "0.0.0.0"], "--token-file"),
         (["serve", "starter", "--token-file", "absent"], "absent"),
+        (["serve", "starter", "--token-file", "token", "--host", "\u00fc..x"], "no name of a host"),
         (["serve", "starter", "--port", "70000"], "port"),
     ],
 )
 def test_what_cannot_be_served(shell, words, named):
     """What cannot be is refused in a line, before anybody could ask."""
+    (shell.folder / "token").write_text(TOKEN, "ascii")
     done = shell(*words)
     assert 2 == done.code
+    assert "Traceback" not in done.err
     assert named in done.err

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import resource
 import socket
@@ -167,7 +168,10 @@ def run_server(server: Any, listener: socket.socket) -> None:
 def open_listener(host: str, port: int) -> socket.socket:
     """Return a socket that listens at an address of either family.  Raises OSError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.create_server((host, port), family=family)
+    try:
+        listener = socket.create_server((host, port), family=family)
+    except TypeError as error:
+        raise OSError(errno.EINVAL, "no name of a host") from error
     # Those that it accepts have this too.  Else the second part of an answer waits 40 ms for the client's receipt.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from passcurve.api import AsyncJudge, Judgement
-from passcurve.errors import DataError, PasscurveError, SandboxError, UsageError, place_error
+from passcurve.errors import DataError, PasscurveError, SandboxError, UsageError
 from passcurve.judging.program_runner import ProgramRunner
 from passcurve.serve.admission import Admission, find_misdirection, is_loopback, refuse
 from passcurve.serve.answer_cache import AnswerCache, digest
@@ -74,7 +74,7 @@ def serve(
     """Answer requests until SIGTERM or Ctrl-C; those under way are answered first.
 
     ``judge``, which must be started, judges samples; ``runner`` runs programs.  Raises UsageError where Starlette or
-    uvicorn is missing, where the port is in use, and off loopback without a token.
+    uvicorn is missing, where host or port cannot be used, and off loopback without a token.
     """
     web = import_web("serve")
     if not is_loopback(options.host) and not options.token:
@@ -83,7 +83,7 @@ def serve(
         listener = open_listener(options.host, options.port)
     except OSError as error:
         message = f"--host {options.host} --port {options.port} cannot be used: {error.strerror or error}"
-        raise place_error(message, error) from error
+        raise UsageError(message) from error
     with listener:
         app = make_app(judge, runner, options, web)
         host = f"[{options.host}]" if ":" in options.host else options.host

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
-from passcurve.errors import PasscurveError, place_error
+from passcurve.errors import PasscurveError, UsageError
 from passcurve.serve.connections import Connections, make_server, open_listener, run_server
 from passcurve.serve.web import Web, import_web
 from passcurve.view.pages import Pages
@@ -38,7 +38,7 @@ def serve(folder: Path, port: int, prices: Path | None, announce: Callable[[str]
     try:
         listener = open_listener("127.0.0.1", port)
     except OSError as error:
-        raise place_error(f"--port {port} cannot be used: {error.strerror or error}", error) from error
+        raise UsageError(f"--port {port} cannot be used: {error.strerror or error}") from error
     with listener:
         own = listener.getsockname()[1]
         app = make_app(Runs(folder), token, own, web, prices, is_ending=lambda: server.should_exit)
