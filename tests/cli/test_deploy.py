@@ -31,6 +31,12 @@ def test_doctor_asks_a_server(shell):
     assert [] == [trial for trial in trials if not trial["works"] and trial["name"] != "descriptors"]
 
 
+def test_doctor_has_one_trial(shell):
+    """Two that take the place of the usual one are refused together."""
+    done = shell("doctor", "--serve", "--languages")
+    assert (2, True) == (done.code, "choose one" in done.err)
+
+
 def test_doctor_where_no_server_starts(shell):
     """It ends, with what the server has said."""
     shell.before = ("sh", "-c", 'ulimit -n 48; exec "$@"', "sh")

@@ -12,7 +12,7 @@ import typer
 from passcurve import __version__, config
 from passcurve.cli.options import AsJson, Interpreter
 from passcurve.cli.output import write, write_json
-from passcurve.errors import IsolationError
+from passcurve.errors import IsolationError, UsageError
 from passcurve.types import Limits
 
 _LAYERS = {
@@ -44,6 +44,8 @@ def doctor(
     """Try which isolation this machine supports, and say how to enable a layer that is missing."""
     from passcurve.sandbox import probe, toolchain
 
+    if languages and serve:
+        raise UsageError("--languages and --serve try different things: choose one")
     if languages:
         _try_languages(as_json)
         return
