@@ -314,6 +314,8 @@ class TestCheckCorrectness:
         """A problem without one of its fields is refused by the name of the field."""
         with pytest.raises(DataError, match="'test'"):
             human_eval.check_correctness({"task_id": "x", "prompt": "", "entry_point": "f"}, "", 3.0)
+        with pytest.raises(DataError, match="task_id"):
+            human_eval.check_correctness({name: ONE[name] for name in ONE if name != "task_id"}, "", 3.0)
 
 
 class TestEstimate:

@@ -10,6 +10,7 @@ from typing import Any
 from passcurve.bench.formats import digest_problems, parse_problems
 from passcurve.compat.human_eval.data import Row, write_jsonl
 from passcurve.compat.human_eval.judging import SAMPLES, judge, temporary_folder
+from passcurve.errors import DataError
 from passcurve.types import Benchmark
 
 _ID = "problem"
@@ -24,6 +25,8 @@ def check_correctness(
     Each call builds a jail of its own; ``evaluate_functional_correctness`` builds one for a whole file.
     Raises DataError when the problem lacks a field.
     """
+    if "task_id" not in problem:
+        raise DataError("the problem has no 'task_id'")
     fields = {name: problem[name] for name in _FIELDS if problem.get(name) is not None}
     # Task ids of other tools may be numbers.
     problems = parse_problems(json.dumps({"task_id": _ID, **fields}).encode("ascii"), f"problem {problem['task_id']}")
