@@ -357,6 +357,14 @@ class TestPlaces:
         assert (1, True) == (done.code, "in use by process" in done.err)
         assert before == (shell.folder / "R.samples.jsonl").read_bytes()
 
+    def test_what_cannot_be_followed_is_named(self, shell):
+        """Rows that cannot be read one by one are refused for that reason, not as a file without rows."""
+        row = json.dumps({"task_id": "starter/0", "text": "    return 1\n"}).encode() + b"\n"
+        (shell.folder / "s.jsonl.gz").write_bytes(gzip.compress(row))
+        words = ("--follow", "--idle", "0.1", "--field", "text", "--benchmark", "starter")
+        done = shell("judge", "s.jsonl.gz", *words)
+        assert (2, True) == (done.code, "cannot follow 's.jsonl.gz': it is compressed" in done.err)
+
     def test_a_pipe_by_its_name(self, shell, starter):
         """A pipe that is named as a file is refused, as it can be read only once; - reads it whole."""
         row = json.dumps(starter.right()).encode() + b"\n"

@@ -26,7 +26,7 @@ from passcurve.cli.options import (
 from passcurve.cli.output import warn, write_json, write_lines
 from passcurve.cli.request import check_options
 from passcurve.cli.result import exit_code, result_lines, result_record, write_warnings
-from passcurve.errors import UsageError
+from passcurve.errors import DataError, UsageError
 from passcurve.sandbox.forkserver_client import early_fork_server
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def judge(
         if follow:
             ended = source.spool.ended if source.spool is not None else None
             request = msgspec.structs.replace(request, follow_s=idle, ended=ended)
-        result = _judge_with_display(request, fork_server)
+        result = _judge_with_display(request, source, fork_server)
     source.check()
     write_warnings(result, str(source.samples))
     if as_json:
@@ -170,11 +170,16 @@ def _without_own(samples: list[str]) -> list[str]:
     return others
 
 
-def _judge_with_display(request: Request, fork_server: ForkServerClient | None) -> Result:
+def _judge_with_display(request: Request, source: Input, fork_server: ForkServerClient | None) -> Result:
     from passcurve.analysis.inspect import estimate_row_count
     from passcurve.judging.run import judge as judge_samples
     from passcurve.report.live import Display
 
     follows = request.follow_s is not None
-    with Display(lambda: None if follows else estimate_row_count(request.samples)) as display:
-        return judge_samples(request, display.show_progress, fork_server)
+    try:
+        with Display(lambda: None if follows else estimate_row_count(request.samples)) as display:
+            return judge_samples(request, display.show_progress, fork_server)
+    except DataError:
+        # What is wrong with a row says more than what a file without it lacks.
+        source.check()
+        raise
