@@ -205,6 +205,22 @@ CASES = [
     Case("a folder of parts", files(d__1=MIXED[:2], d__2=MIXED[2:]), judge("d"), value=0.75),
     Case("a file named twice", files(s=MIXED), judge("s.jsonl", "./s.jsonl"), 2, refused=True, says=("twice",)),
     Case(
+        "a file beside the folder that holds it",
+        files(d__1=MIXED[:2], d__2=MIXED[2:]),
+        judge("d/1.jsonl", "d"),
+        2,
+        refused=True,
+        says=("'d/1.jsonl' is named twice",),
+    ),
+    Case(
+        "a folder with a link to what it holds",
+        both(files(d__1=MIXED), lambda folder: (folder / "d" / "latest.jsonl").symlink_to("1.jsonl")),
+        judge("d"),
+        2,
+        refused=True,
+        says=("'d/latest.jsonl' is named twice",),
+    ),
+    Case(
         "a folder with raw and sanitized samples",
         both(files(d__a=MIXED), lambda folder: write_rows(folder / "d" / "a.raw.jsonl", MIXED)),
         judge("d"),

@@ -177,10 +177,13 @@ def from_files(
             raise UsageError("--follow reads one .jsonl file with a row in each line")
         return _followed(first, options, lambda: _problems_of(benchmark), idle_s)
     paths = [source.samples for source in sources]
-    places = [path.resolve() for path in paths]
-    for place, name in zip(places, samples, strict=True):
-        if places.count(place) > 1:
-            raise UsageError(f"{name!r} is named twice: each of its samples would count twice")
+    files = expand(paths)
+    # By their places, for a folder may hold what is named beside it, or a link to what else it holds.
+    places: set[Path] = set()
+    for file in files:
+        if (place := file.resolve()) in places:
+            raise UsageError(f"{str(file)!r} is named twice: each of its samples would count twice")
+        places.add(place)
     if len(sources) > 1:
         joint = Path(_place_name(samples[0])).with_name(_joint_name([path.name for path in paths]))
         base = name_choice(str(joint), pattern)
@@ -188,7 +191,6 @@ def from_files(
             first, run=run or default_run_dir(base), results=results or Path(f"{base}_results.jsonl")
         )
     path = _rows_path(first.run)
-    files = expand(paths)
     # Before they are read: who changes them from then on changes what was judged.
     judged_files = {str(file.resolve()): judged for file in files if (judged := identify(file)) is not None}
     RunDir(first.run).check_sources(judged_files)
