@@ -164,6 +164,13 @@ def test_what_autopsy_left_is_in_the_record(runs):
     (run,) = runs("report", "one.jsonl", "--json").record["runs"]
     assert ["raw", "auto"] == [ruling["policy"] for ruling in run["autopsy"]["rulings"]]
     json.loads((runs.folder / "one.jsonl.autopsy" / "autopsy.json").read_text("utf-8"))
+    # A run directory may be named as well as its samples; what came last counts.
+    words = ("one.jsonl.passcurve", "--subset")
+    assert 0 == runs("autopsy", *words, "--policies", "auto,pruned").code
+    assert 0 == runs("profiles", *words, "--profiles", "native,human-eval").code
+    (run,) = runs("report", "one.jsonl", "--json").record["runs"]
+    assert ["auto", "pruned"] == [ruling["policy"] for ruling in run["autopsy"]["rulings"]]
+    assert ["native", "human-eval"] == [score["profile"] for score in run["profiles"]["scores"]]
 
 
 def test_what_each_problem_adds_is_counted_on_the_common_problems(shell):

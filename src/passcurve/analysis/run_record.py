@@ -209,11 +209,14 @@ def _generated(run: ScoredRun, prices: Path | None) -> dict[str, Any] | None:
 
 
 def _side_record(run: ScoredRun, kind: str) -> dict[str, Any] | None:
-    """Return what ``autopsy`` or ``profiles`` has left beside a run; None where there is nothing, or of another run."""
+    """Return what ``autopsy`` or ``profiles`` has left beside a run or its samples; None where nothing is of this run.
+
+    Where both have some, it is the newer one.
+    """
     if run.header is None:
         return None
-    samples = run.source if run.header.generation is not None else run.header.samples
-    path = Path(f"{samples}.{kind}") / f"{kind}.json"
+    paths = [Path(f"{place}.{kind}") / f"{kind}.json" for place in (run.source, run.header.samples)]
+    path = max(paths, key=lambda path: path.stat().st_mtime if path.is_file() else 0.0)
     try:
         record = msgspec.json.decode(path.read_bytes())
     except (OSError, msgspec.DecodeError):
