@@ -102,7 +102,7 @@ def temperature(
         typer.Argument(help="A run for each temperature, on the same problems; default: a simulated family of models."),
     ] = None,
     temperatures: Annotated[
-        Optional[str], typer.Option(help="As in 0.2,0.8; of runs, in their order, where these do not say it.")
+        Optional[str], typer.Option(help="As in 0.2,0.8; of runs, in their order, in place of theirs.")
     ] = None,
     k: Annotated[
         Optional[str], typer.Option("--k", "-k", help="Values of k; default: 1,2,5,10,20,... up to the samples.")
