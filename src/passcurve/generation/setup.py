@@ -30,8 +30,8 @@ _MAX_NAME = 40
 """Most characters of a model's name in the name of a run directory."""
 
 ENDPOINTS = ("auto", "completions", "chat")
-_OWN_FILES, _FILES_OF_WORKER = 64, 4
-"""Open files beside those of requests: in all, and for each core."""
+_OWN_FILES, _FILES_OF_WORKER = 64, 2
+"""Open files beside those of requests: in all, and for each worker, of which there is one for a core."""
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
