@@ -50,18 +50,6 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
         return self.tests_passed / (self.tests + uncounted)
 
 
-def task_name(value: object) -> str | None:
-    """Return the id of a problem as text; None for what is no id.
-
-    Some benchmarks, such as MBPP, are published with numbers for names, and tables have 7.0 for 7 where one is missing.
-    """
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    return value if isinstance(value, str) else None
-
-
 def list_rows(rows: Iterable[Row]) -> list[Row]:
     """Return rows as a list; raise UsageError for one row alone, or a text."""
     if isinstance(rows, Mapping | str):

@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from passcurve.api.judgement import Judgement, Row, list_rows, task_name
+from passcurve.api.judgement import Judgement, Row, list_rows
 from passcurve.bench.inline import InlineProblem, read_inline
 from passcurve.errors import DataError, UsageError, nearest
 from passcurve.judging.fair_queue import Owner
 from passcurve.judging.live import LiveJudge, VerdictFuture
 from passcurve.judging.request import Request
 from passcurve.judging.scripts import needs_commands
-from passcurve.types import LEAST_TIMEOUT_S, Benchmark, Problem, Verdict
+from passcurve.types import LEAST_TIMEOUT_S, Benchmark, Problem, Verdict, task_name
 
 NO_BENCHMARK = Benchmark(name="inline", source="", digest="", problems=())
 MOST_TIMEOUT_S = 600.0

@@ -19,11 +19,6 @@ class MalformedError(Exception):
         self.task, self.field, self.number = task, field, number
 
 
-def task_text(task: str | float) -> str:
-    """Return a task id as text; tables write whole numbers as 7.0 where one of them is missing."""
-    return str(int(task)) if isinstance(task, float) and task.is_integer() else str(task)
-
-
 def read_fields(text: bytes) -> dict[str, object]:
     """Return the object of a line; raise MalformedError for what is none."""
     try:

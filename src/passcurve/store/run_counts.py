@@ -23,11 +23,10 @@ from passcurve.store.lines import read_lines
 from passcurve.store.locate import default_run_dir, explain_partial_runs, find_run_dir
 from passcurve.store.records import Record, read_record
 from passcurve.store.results_source import check_results, find_samples, results_base
-from passcurve.store.row_fields import task_text
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import BOM
 from passcurve.store.samples_file import require_unchanged
-from passcurve.types import STATUSES, Counts, Header
+from passcurve.types import STATUSES, Counts, Header, task_name
 from passcurve.types.decoding import decodable
 
 _WHOLE_BYTES = 1 << 30
@@ -293,7 +292,7 @@ def _read_results(path: Path) -> RunCounts | None:
         withheld, covers = withheld or row.withheld, covers or row.covers
         if row.findings:
             findings |= dict.fromkeys(_findings(row.findings))
-        task = task_text(row.task_id)
+        task = task_name(row.task_id) or str(row.task_id)
         if row.excluded:
             excluded.add(task)
         else:

@@ -20,7 +20,7 @@ from passcurve.store.lines import MAX_LINE_BYTES, PENDING, Pending, follow_lines
 from passcurve.store.mixture import ORIGIN_FIELDS, Origin, origin_of
 from passcurve.store.replies import TASK_FIELDS, find_reply, reply_remedy
 from passcurve.store.row_fields import MAX_DEPTH, MalformedError, read_fields
-from passcurve.types import Completion, SampleKey
+from passcurve.types import Completion, SampleKey, task_name
 from passcurve.types.decoding import decodable
 
 MAX_TEXT_BYTES = 16 << 20
@@ -316,13 +316,13 @@ def _read_task(fields: dict[str, object], task_ids: Collection[str], hints: dict
         raise MalformedError(f"the row has no 'task_id'{remedy}", None, name or "", number)
     task = fields["task_id"]
     if not isinstance(task, str):
-        # Tables write whole numbers as 7.0 where one of them is missing.
-        task = int(task) if isinstance(task, float) and task.is_integer() else task
-        number = task if isinstance(task, int) and not isinstance(task, bool) else None
-        # Some benchmarks, such as MBPP, are published with numbers for names.
-        if number is not None and str(number) in task_ids:
-            return str(number)
-        raise MalformedError(f"`task_id` must be a string, got {describe_value(task)}", number)
+        name = task_name(task)
+        if name is not None and name in task_ids:
+            return name
+        number = int(name) if name is not None else None
+        raise MalformedError(
+            f"`task_id` must be a string, got {describe_value(task if number is None else number)}", number
+        )
     if task in task_ids:
         return task
     # A search for the nearest name takes a millisecond: bound them for a file full of unknown names.

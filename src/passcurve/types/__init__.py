@@ -36,6 +36,7 @@ from passcurve.types.samples import (
     Completion,
     Program,
     SampleKey,
+    task_name,
 )
 from passcurve.types.scores import (
     Counts,
@@ -112,5 +113,6 @@ __all__ = [
     "Verdict",
     "language_of",
     "pack_values",
+    "task_name",
     "unpack_values",
 ]

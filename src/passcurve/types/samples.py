@@ -9,6 +9,18 @@ import msgspec
 # gc=False: there is one such record for each sample, and none is part of a cycle.
 
 
+def task_name(value: object) -> str | None:
+    """Return a task id as text; None for what is none.
+
+    Some benchmarks, such as MBPP, number their problems, and tables write whole numbers as 7.0 where one is missing.
+    """
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return value if isinstance(value, str) else None
+
+
 class SampleKey(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The identity of a sample: its problem, and its number among the samples of the problem, from 0."""
 

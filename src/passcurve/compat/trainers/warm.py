@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from passcurve.api import AsyncJudge, Judgement
-from passcurve.api.judgement import Row, task_name
+from passcurve.api.judgement import Row
 from passcurve.errors import IsolationError, SandboxError
-from passcurve.types import Benchmark
+from passcurve.types import Benchmark, task_name
 
 _judges: dict[tuple[int, object], AsyncJudge] = {}
 _locks: dict[int, threading.Lock] = {}

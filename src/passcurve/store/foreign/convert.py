@@ -21,8 +21,8 @@ from passcurve.store.foreign.parquet import read_parquet
 from passcurve.store.foreign.values import flatten, parse_object
 from passcurve.store.lines import PENDING, Pending, follow_lines
 from passcurve.store.replies import find_reply, reply_remedy
-from passcurve.store.row_fields import task_text
 from passcurve.store.whole_files import whole_file
+from passcurve.types import task_name
 
 Sample = dict[str, Any]
 """A row; where a format yields it and not bytes, it is in the usual form already."""
@@ -160,10 +160,10 @@ class _RowMapping:
         self._example = self._example or row
 
     def _with_task(self, row: Sample) -> Sample:
-        mapping, task = self._options.id_map, row.get("task_id")
-        if mapping is None or isinstance(task, bool) or not isinstance(task, str | int | float):
+        mapping, task = self._options.id_map, task_name(row.get("task_id"))
+        if mapping is None or task is None:
             return row
-        mapped = mapping.find(task_text(task))
+        mapped = mapping.find(task)
         self._with_mapping += mapped is not None
         if mapped is not None and len(self._mapped) < _MAX_MAPPED:
             self._mapped.add(mapped)

@@ -8,7 +8,7 @@ from typing import Any
 from passcurve.store.documents import text_lines
 from passcurve.store.foreign.values import parse_object
 from passcurve.store.records.sample import MalformedRecordError, Record, ScoredSample
-from passcurve.store.row_fields import task_text
+from passcurve.types import task_name
 
 
 def read_rows(path: Path) -> Record | None:
@@ -31,18 +31,11 @@ def read_rows(path: Path) -> Record | None:
 def _sample(row: dict[str, Any]) -> ScoredSample | None:
     """Return the sample of a row; None where it is none with a verdict."""
     form = "solution" if isinstance(row.get("solution"), str) else "completion"
-    task, text, passed, result = row.get("task_id"), row.get(form), row.get("passed"), row.get("result")
-    if not isinstance(task, str | int | float) or isinstance(task, bool):
-        return None
-    if not (isinstance(text, str) and isinstance(passed, bool)):
+    task, text, passed, result = task_name(row.get("task_id")), row.get(form), row.get("passed"), row.get("result")
+    if task is None or not (isinstance(text, str) and isinstance(passed, bool)):
         return None
     # A row that contradicts itself is none.
     if isinstance(result, str) and (result == "passed") != passed:
         return None
     status = "passed" if passed else "timeout" if result == "timed out" else "failed"
-    return ScoredSample(
-        task_id=task_text(task),
-        form="solution" if form == "solution" else "completion",
-        text=text,
-        status=status,
-    )
+    return ScoredSample(task_id=task, form="solution" if form == "solution" else "completion", text=text, status=status)

@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from passcurve.store.records.sample import MalformedRecordError, Record, ScoredSample, SuiteRecord, expect, suites_of
-from passcurve.store.row_fields import task_text
-from passcurve.types import STATUSES, SuiteOutcome
+from passcurve.types import STATUSES, SuiteOutcome, task_name
 from passcurve.types.decoding import decodable
 
 _RESULTS = {"passed": "passed", "timed out": "timeout"}
@@ -56,13 +55,13 @@ def read_rows(lines: Iterable[bytes]) -> Record:
 
 
 def _sample(row: dict[str, Any], number: int) -> ScoredSample:
-    task = row.get("task_id")
-    if not isinstance(task, str | int | float) or isinstance(task, bool):
+    task = task_name(row.get("task_id"))
+    if task is None:
         raise MalformedRecordError(f"row {number} has no `task_id`")
     form = "solution" if isinstance(row.get("solution"), str) else "completion"
     text = row.get(form)
     return ScoredSample(
-        task_id=task_text(task),
+        task_id=task,
         form="solution" if form == "solution" else "completion",
         text=text if isinstance(text, str) else None,
         status=_status(row, number),
