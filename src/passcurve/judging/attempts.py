@@ -60,7 +60,7 @@ def next_attempt(job: Job, outcome: Outcome) -> Retry | None:
         return _with_whole_results(job)
     if outcome.ended == "slice":
         return Retry(msgspec.structs.replace(without_replay(job), slice_s=timeout_s, allow_kept=False), at_end=True)
-    if job.replayed and not job.live and not (is_conclusive(outcome) or is_endless_answer(job, outcome)):
+    if job.replays and not (is_conclusive(outcome) or is_endless_answer(job, outcome)):
         return Retry(without_replay(job), at_end=False)
     if outcome.ended == "test timeout" and job.tries == 0 and (job.test_s or 0.0) < SURE_S:
         return Retry(msgspec.structs.replace(job, allow_kept=False, tries=1), at_end=True)

@@ -149,7 +149,7 @@ class Calibrations:
         """Take the outcome of a trial; return the calibration of its problem once it is known."""
         trials, job = self._running.pop(outcome.tag)
         if retry := self._next_attempt(trials, job, outcome):
-            if isinstance(trials, CodeTrials) and job.replayed and retry.job.live and not job.live:
+            if isinstance(trials, CodeTrials) and job.replays and retry.job.live:
                 trials.calls.take_failure(outcome)
             self._running[job.tag] = (trials, retry.job)
             # Samples wait for a reference that is slow: it needs no core for itself, as its limit is its own time.
@@ -175,7 +175,7 @@ class Calibrations:
 
         But calls are known only where the reference solution passes with them, however long that takes.
         """
-        if isinstance(trials, CodeTrials) and trials.is_of_reference and job.replayed and not job.live:
+        if isinstance(trials, CodeTrials) and trials.is_of_reference and job.replays:
             if outcome.ended == "slice":
                 job = msgspec.structs.replace(job, slice_s=job.limits.timeout_s, allow_kept=False)
                 return Retry(job, at_end=False)

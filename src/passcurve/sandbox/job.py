@@ -112,7 +112,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     replayed: bytes = b""
     """The first calls of the tests, which the program gets with its setup; it makes them before the tests ask."""
     live: bool = False
-    """Whether it makes them when the tests ask, one by one."""
+    """It makes each of them when the tests ask for it."""
     record: bool = False
     """Report the results of the program, where the tests are data; without a sample, the calls that can be replayed."""
     without_sample: bool = False
@@ -134,6 +134,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it reports nothing: it writes to files that it gets, and its end is all that counts."""
     attempts: tuple[tuple[Step, ...], ...] = ()
     """Commands to run instead of a role: each attempt is a row of steps, and the next is made where one fails."""
+
+    @property
+    def replays(self) -> bool:
+        """True if the program makes calls ahead of the tests."""
+        return bool(self.replayed) and not self.live
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,11 +29,7 @@ _LINE_BYTES = 1 << 12
 
 def is_interactive(job: Job) -> bool:
     """Tell whether the tests of a job ask one call at a time; otherwise the sample gets all calls at once."""
-    return _is_live(job) and not job.without_sample
-
-
-def _is_live(job: Job) -> bool:
-    return job.live or not job.replayed
+    return not (job.replays or job.without_sample)
 
 
 class RunningJob:
@@ -61,7 +57,7 @@ class RunningJob:
         # Of one size, whether it is kept or not: it moves later objects in memory.
         form = {"kept": self.is_kept} if setup.get("form") else {}
         # Calls that are asked one by one come with it all the same, for the same reason.
-        return _make_frame({**setup, **form, "live": _is_live(self.job)})
+        return _make_frame({**setup, **form, "live": not self.job.replays})
 
     def referee_setup(self, compiled_tests: CompiledTests) -> bytes:
         """Return the job as a frame for the tests' process, with what is compiled already."""
@@ -74,7 +70,7 @@ class RunningJob:
                 "code": code,
                 "output_bytes": job.limits.output_bytes,
                 "replayed": job.replayed,
-                "live": _is_live(job),
+                "live": not job.replays,
                 "record": self._record_order() if job.record or job.without_sample else None,
                 "number": self.number,
             }
