@@ -13,6 +13,7 @@ from passcurve.harness.wire import MAX_FRAME, TooMuchError, WireError
 MAX_DESCRIPTORS = 6
 _ANCILLARY_BYTES = socket.CMSG_LEN(MAX_DESCRIPTORS * 4)
 _U32 = struct.Struct("<I")
+_PIECE_BYTES = 1 << 20
 EMPTY = _U32.pack(0)
 """An empty frame."""
 
@@ -55,6 +56,7 @@ def receive_frame(fd: int, limit: int, read: Callable[[int, int], bytes] = os.re
     """
     head = _read_exactly(fd, 4, read)
     if head == EMPTY:
+        # No number is unpacked: a sample that waits for its next call makes no object that moves those of its program.
         return b""
     size = _U32.unpack(head)[0]
     if size > MAX_FRAME:
@@ -66,13 +68,14 @@ def receive_frame(fd: int, limit: int, read: Callable[[int, int], bytes] = os.re
 
 def _read_exactly(fd: int, size: int, read: Callable[[int, int], bytes]) -> bytes:
     try:
-        data = read(fd, size if size < 1 << 20 else 1 << 20) if size else b""
+        # Not by ``min``, which makes objects, for the same reason as in ``receive_frame``.
+        data = read(fd, size if size < _PIECE_BYTES else _PIECE_BYTES) if size else b""
         if len(data) == size:
             return data
         parts = [data]
         missing = size - len(data)
         while missing and data:
-            data = read(fd, min(missing, 1 << 20))
+            data = read(fd, min(missing, _PIECE_BYTES))
             parts.append(data)
             missing -= len(data)
     except OSError as error:

@@ -232,6 +232,7 @@ class SampleServer:
 
     def _flush(self) -> None:
         if self._pending:
+            # A live job joins them too: what is allocated here moves later objects.
             frames = b"".join(self._pending)
             if not self._job["live"]:
                 write_all(self._descriptor, frames, self._write)
