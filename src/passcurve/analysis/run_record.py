@@ -209,19 +209,23 @@ def _generated(run: ScoredRun, prices: Path | None) -> dict[str, Any] | None:
 
 
 def _side_record(run: ScoredRun, kind: str) -> dict[str, Any] | None:
-    """Return what ``autopsy`` or ``profiles`` has left beside a run or its samples; None where nothing is of this run.
+    """Return what ``autopsy`` or ``profiles`` has left beside a run or its samples; None where nothing fits.
 
     Where both have some, it is the newer one.
     """
     if run.header is None:
         return None
-    paths = [Path(f"{place}.{kind}") / f"{kind}.json" for place in (run.source, run.header.samples)]
-    path = max(paths, key=lambda path: path.stat().st_mtime if path.is_file() else 0.0)
+    paths = {Path(f"{place}.{kind}") / f"{kind}.json" for place in (run.source, run.header.samples)}
+    newest_first = sorted(filter(Path.is_file, paths), key=lambda path: path.stat().st_mtime, reverse=True)
+    return next(filter(None, (_read_side_record(path, run.header.benchmark) for path in newest_first)), None)
+
+
+def _read_side_record(path: Path, benchmark: str) -> dict[str, Any] | None:
     try:
         record = msgspec.json.decode(path.read_bytes())
     except (OSError, msgspec.DecodeError):
         return None
-    if not isinstance(record, dict) or record.get("benchmark") != run.header.benchmark:
+    if not isinstance(record, dict) or record.get("benchmark") != benchmark:
         return None
     # Programs and verdicts of the samples stay in that file.
     flips = [flip["problem_id"] for flip in record.get("flips", ())]
