@@ -341,7 +341,7 @@ def test_values_of_a_problem_that_comes_with_a_sample(tmp_path, arguments, expec
 
 @pytest.mark.ci
 def test_problems_at_fault_among_more_than_are_kept(monkeypatch):
-    """What a problem lacks is known of each sample, also of one whose problem is forgotten before the batch ends."""
+    """Each sample of a problem at fault is excluded, also when its problem is forgotten before the batch ends."""
     monkeypatch.setattr("passcurve.judging.live.KEPT_PROBLEMS", 4)
     test = "def check(candidate):\n    assert candidate(%d) == 2\n"
     wrong = {"kind": "function", "entry_point": "f", "prompt": "def f(x):\n", "reference": "    return 1\n"}

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from evalplus_rows import EQUIVALENT
 
 from passcurve.report import autopsy
 
@@ -229,18 +230,6 @@ def test_what_is_explained_fits_eighty_columns(shell, lines_on_terminal):
         " ".join(lines[begin:end]).split()
         == wide[wide.index("passes") - 1 :][: len(" ".join(lines[begin:end]).split())]
     )
-
-
-EQUIVALENT = {
-    "task_id": "Mbpp/164",
-    "prompt": '"""Tell whether the sums of divisors are equal."""\n',
-    "entry_point": "are_equivalent",
-    "canonical_solution": "def are_equivalent(a, b):\n    return a == b\n",
-    "base_input": [[1, 2], [3, 3]],
-    "plus_input": [[5, 5]],
-    "atol": 0,
-    "contract": "",
-}
 
 
 @pytest.mark.nightly

@@ -46,7 +46,7 @@ def test_a_run_keeps_its_score(shell, judged: Path, form: str) -> None:
 
 
 def test_a_run_of_some_problems(shell, judged: Path) -> None:
-    """Of a run with --problems the rows that were judged are converted, wherever they stand in the file."""
+    """A run with --problems is converted with the rows that were judged, wherever they stand in the file."""
     chosen = ("--benchmark", str(judged / "b.jsonl"), "--problems", "1", "-k", "1")
     assert 0 == shell("judge", str(judged / "s.jsonl"), *chosen, "--run", "r", "--results", "r.jsonl").code
     done = shell("convert", "r", "out.jsonl", "--to", "human-eval", "--json")

@@ -80,7 +80,7 @@ def test_sessions_of_nemo_gym(client: httpx.Client):
 
 
 def test_a_submission_with_the_rows_of_others(client: httpx.Client):
-    """One that brings rows is judged by that with its id, and by no problem of the server where there is none."""
+    """A submission with rows is judged by the row with its id; without such a row it is refused."""
     tests = ("assert f(1) == 3", "assert f(1) == 4")
     rows = [{"task_id": number, "text": "f", "test_list": [test]} for number, test in enumerate(tests, start=5)]
 

@@ -6,6 +6,7 @@ import json
 import shutil
 
 import pytest
+from evalplus_rows import EQUIVALENT
 
 
 @pytest.mark.ci
@@ -74,18 +75,6 @@ def test_a_pattern_that_matches_what_was_written(shell, starter):
     shell("judge", "s0.jsonl", "--subset")
     one = shell("judge", "s0.jsonl", "s0.jsonl_results.jsonl", "--subset", "--json")
     assert "1 of 2 files" in one.err
-
-
-EQUIVALENT = {
-    "task_id": "Mbpp/164",
-    "prompt": '"""Tell whether the sums of divisors are equal."""\n',
-    "entry_point": "are_equivalent",
-    "canonical_solution": "def are_equivalent(a, b):\n    return a == b\n",
-    "base_input": [[1, 2], [3, 3]],
-    "plus_input": [[5, 5]],
-    "atol": 0,
-    "contract": "",
-}
 
 
 def test_other_rules_than_those_of_a_run(shell):

@@ -520,7 +520,7 @@ def test_findings(jail: Jailed, what: str, wrong: bool):
 
 @pytest.mark.parametrize("answer", ["True", "None"])
 def test_no_object_of_a_program_hides_what_it_does(jail: Jailed, answer: str):
-    """What a program passes is not compared: it could say that it is None, or raise an exception there."""
+    """An object that a program passes is not compared with None: its ``__eq__`` could return True or raise."""
     program = f"{EQUAL}gc.get_referents(Equal({answer}))\nsys.settrace(Equal({answer}))\nsys.settrace(None)\n{ONE}"
     report = jail.run(jail.job(program, IS_ONE, plan=SHARED)).report
     assert ("passed", ["objects searched", "trace function set"]) == (report["status"], report["seen"]), report

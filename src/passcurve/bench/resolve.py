@@ -169,7 +169,8 @@ def find_by_ids(
 ) -> Benchmark:
     """Return the only benchmark on this machine that has any of these task ids, read by the options.
 
-    Raises DataError, with the ids and what to do, when there is none or more than one, and what ``load`` raises.
+    Raises DataError, with the ids and what to do, where no benchmark or more than one has them; also what ``load``
+    raises.
     """
     entries = load_catalog() if catalog is None else catalog
     ids = dict.fromkeys(task_ids)

@@ -38,8 +38,8 @@ class Defaults(NamedTuple):
 def defaults_of(header: Header | None, benchmark: Benchmark) -> Defaults:
     """Return the settings of a run, or the usual ones.
 
-    A time limit that ``benchmark``, as the run read it, sets for all problems is none of them: by the rules of another
-    profile there may be another.
+    ``benchmark`` is as the run read it.  A time limit that it sets for all problems is not a setting of the run:
+    another profile may set another.
     """
     if header is None:
         return Defaults()

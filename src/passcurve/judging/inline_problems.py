@@ -16,7 +16,7 @@ class InlineProblems:
     ``hold`` and ``take_unused`` are called under one lock.
     """
 
-    def __init__(self, most: int = KEPT_PROBLEMS) -> None:
+    def __init__(self, most: int) -> None:
         self._most = most
         self._waiting: OrderedDict[str, int] = OrderedDict()
         self._released: deque[str] = deque()
