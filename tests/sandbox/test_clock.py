@@ -6,11 +6,13 @@ import contextlib
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 import pytest
-from jailed import IS_ONE, LIMITS, Jailed, jail_at
+from jailed import IS_ONE, LIMITS, Jailed, Process, descendants, jail_at, until
 
 from passcurve.sandbox.job import Outcome
 from passcurve.types import Limits
@@ -218,3 +220,29 @@ def test_a_quick_sample(jail: Jailed):
     assert 0 < outcome.own_s < 0.1
     assert 0 < outcome.cpu_s
     assert outcome.memory_bytes > 1 << 20
+
+
+def has_used(process: Process, cpu_s: float) -> bool:
+    """Return whether a process waits for something after that much CPU time."""
+    try:
+        state, *fields = Path(f"/proc/{process.pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+    except OSError:
+        return False
+    return state == "S" and (int(fields[10]) + int(fields[11])) / os.sysconf("SC_CLK_TCK") >= cpu_s
+
+
+@pytest.mark.parametrize("limit", ["of all tests", "of one test"])
+def test_a_limit_that_passed_unseen(jail: Jailed, limit: str):
+    """A program that went over a limit does not pass because the supervisor had no core until its report was there."""
+    over = limits(LIMIT_S) if limit == "of all tests" else msgspec.structs.replace(limits(60.0), test_timeout_s=LIMIT_S)
+    program = "from time import process_time\ndef f():\n    while process_time() < %s: pass\n    return 1\n"
+    # The tests are compiled at the first.
+    quick, slow = (jail.job(program % text, CHECK, limits=over, allow_kept=False) for text in ("0", "0.8"))
+    assert "report" == jail.run(quick).ended
+    earlier = set(descendants(os.getpid()))
+    jail.pool.start(0, slow)
+    until(lambda: any(has_used(process, 0.7) for process in set(descendants(os.getpid())) - earlier), "its end", 60.0)
+    time.sleep(0.3)
+    outcome = jail.end()
+    assert {"of all tests": "timeout", "of one test": "test timeout"}[limit] == outcome.ended
+    assert outcome.report is None

@@ -11,6 +11,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Mapping
+from time import monotonic_ns
 from typing import Any
 
 from passcurve.harness.cases import CaseCheck
@@ -127,7 +128,8 @@ def run_job(control: int, connection: int, job: RefereeJob) -> None:
     def notify(tests: int) -> None:
         """Tell the supervisor, which has a clock for each test, that the next one begins."""
         if job["live"]:
-            send_frame(control, encode_report({"status": NEXT_TEST, "number": job["number"], "calls": tests}))
+            begun = {"status": NEXT_TEST, "number": job["number"], "calls": tests, "at_ns": monotonic_ns()}
+            send_frame(control, encode_report(begun))
 
     try:
         result = _run_check(job, problem, proxy, notify)

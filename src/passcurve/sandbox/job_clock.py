@@ -33,13 +33,14 @@ class JobClock:
 
     def __init__(self, slice_s: float, first_check_s: float = FIRST_CHECK_S) -> None:
         self.started_ns = time.monotonic_ns()
-        self.started = self.started_ns * SECOND_NS
         self.stopped = 0.0
         self.check_at = self.started + min(first_check_s, slice_s)
         """When to look at the job again."""
         self.query: ClockQuery | None = None
         self.own_s = -1.0
         """The sample's own time; negative until it is known."""
+        self.cpu_s = 0.0
+        """The part of it that no waiting can add to."""
         self.tests_s = 0.0
         self.was_suspended = False
         """Whether the sample, its tests or the supervisor was stopped by somebody while the time ran."""
@@ -53,17 +54,22 @@ class JobClock:
         """Time for which both were ready at once, while they started; later one waits for the other."""
 
     @property
+    def started(self) -> float:
+        """When the job started."""
+        return self.started_ns * SECOND_NS
+
+    @property
     def wall_s(self) -> float:
         """Wall time so far, or until the job was stopped."""
         return (self.stopped or time.monotonic()) - self.started
 
-    def begin_test(self, limit_s: float | None) -> None:
-        """Take note that the next test begins: since the last reading the sample had at most the wall time.
+    def begin_test(self, at: float, limit_s: float | None) -> None:
+        """Take note that the next test began at a time: since the last reading the sample had at most the wall time.
 
         Where that is much of the test's limit, the clock is read again at once.
         """
         now = time.monotonic()
-        self._test_began_s = max(self.own_s, 0.0) + now - self._read_at
+        self._test_began_s = max(self.own_s, 0.0) + max(min(at, now) - self._read_at, 0.0)
         self._earlier_query = self.query
         if limit_s is not None and self.query is None and now - self._read_at > limit_s / _READINGS:
             self.check_at = min(self.check_at, now)
@@ -72,6 +78,11 @@ class JobClock:
     def test_s(self) -> float:
         """The sample's own time in the test at hand, at least."""
         return self.own_s - self._test_began_s
+
+    @property
+    def test_cpu_s(self) -> float:
+        """The part of that which no waiting can add to."""
+        return self.cpu_s - self._test_began_s
 
     def stop(self) -> None:
         """Stop the clock, unless it stands already."""
@@ -101,6 +112,7 @@ class JobClock:
             self.own_s = wall_s
         elif clock is not None:
             cpu_s, longest_s = clock[0] * SECOND_NS, clock[1] * SECOND_NS
+            self.cpu_s = cpu_s
             if self._overlap_s < 0:
                 self._overlap_s = min(longest_s, ready_s, FIRST_CHECK_S)
             # Only the CPU time includes threads that have ended; on one core they cannot have run at the same time.

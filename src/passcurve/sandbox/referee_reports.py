@@ -25,6 +25,7 @@ class _CheckedFields(msgspec.Struct, frozen=True):
     number: str
     lost: bool = False
     read: int = -1
+    at_ns: Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)] = 0
     code: Annotated[str, msgspec.Meta(max_length=REPORT_BYTES)] = ""
 
 
@@ -34,11 +35,11 @@ def read_report(running: RunningJob, frame: bytes, compiled_tests: CompiledTests
     Raises msgspec.DecodeError for what is no report, WireError or ValueError for a report that is not due.
     """
     report = _DECODER.decode(frame)
-    msgspec.convert(report, decodable(_CheckedFields))
+    fields = msgspec.convert(report, decodable(_CheckedFields))
     if report["number"] != running.number or running.report is not None:
         raise WireError("a report on something else")
     if report["status"] == NEXT_TEST:
-        running.begin_test(report.get("calls"))
+        running.begin_test(report.get("calls"), fields.at_ns)
         return None
     if report["status"] != "compiled":
         return report

@@ -80,8 +80,8 @@ class RunningJob:
         # Tests may loop on a wrong result, and only kept processes have little time.
         return {"wrong": self.job.wrong if self.is_kept else b"", "calls": self.job.record}
 
-    def begin_test(self, number: object) -> None:
-        """Take note that a test begins."""
+    def begin_test(self, number: object, at_ns: int) -> None:
+        """Take note that a test began at a time of the monotonic clock."""
 
 
 class KeptJob(RunningJob):
@@ -185,11 +185,11 @@ class OneShotJob(RunningJob):
         """True if its tests seem to be gone, and their zygote has not said so."""
         return self.is_referee_gone and self.tests_exit is None
 
-    def begin_test(self, number: object) -> None:
-        """Take note that a test begins."""
+    def begin_test(self, number: object, at_ns: int) -> None:
+        """Take note that a test began at a time of the monotonic clock."""
         limit_s = self.job.slow_tests.get(number) if isinstance(number, int) else None
         self.test_limit_s = limit_s or self.job.test_s
-        self.clock.begin_test(self.test_limit_s)
+        self.clock.begin_test(at_ns * SECOND_NS, self.test_limit_s)
 
     def outcome(self) -> Outcome:
         """Return the facts as they stand."""
@@ -201,12 +201,14 @@ class OneShotJob(RunningJob):
         died_of = os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None
         wall_s = self.clock.wall_s
         cpu_s = end.cpu_s if end is not None else 0.0
-        has_report = self.report is not None or (self.job.is_silent and self.ended is None)
+        late = self._late() if self.ended is None and self.report is not None else None
+        report = self.report if late is None else None
+        has_report = report is not None or (self.job.is_silent and self.ended is None)
         is_overfull = end is not None and end.overfull
         return Outcome(
             tag=self.job.tag,
-            ended="fault" if self.fault else self.ended or ("report" if self.report else "exit"),
-            report=self.report,
+            ended="fault" if self.fault else self.ended or late or ("report" if report else "exit"),
+            report=report,
             exit_code=os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None,
             signal=None if self.is_end_requested and died_of == signal.SIGKILL else died_of,
             own_s=self.clock.final_own_s(wall_s, cpu_s, end, has_report=has_report),
@@ -220,6 +222,14 @@ class OneShotJob(RunningJob):
             garbage=bool(self.garbage),
             doubt=self._doubt(died_of, is_overfull=is_overfull),
         )
+
+    def _late(self) -> Ended | None:
+        """Return the limit that a job with a report has gone over although nobody saw it in time, or None."""
+        if self.clock.cpu_s >= self.job.limits.timeout_s:
+            return "timeout"
+        if self.test_limit_s is not None and self.clock.test_cpu_s >= self.test_limit_s:
+            return "test timeout"
+        return None
 
     def _read_line(self) -> None:
         """Take a job that is silent for a fault of ours where it has not begun."""
