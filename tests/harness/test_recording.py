@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import marshal
 import os
+import re
 
 import msgspec
 import pytest
@@ -306,3 +307,16 @@ def test_objects_lie_where_they_lie_in_replayed_calls(jail: Jailed, head: str, b
     reports = [jail.run(attempt).report for attempt in (job, without_replay(job), job)]
     assert "failed" == reports[0]["status"]
     assert reports[0]["message"] == reports[1]["message"] == reports[2]["message"]
+
+
+def test_calls_one_by_one_stay_in_the_same_process(jail: Jailed):
+    """A kept process answers the orders for the calls that came with its job; nothing waits for its limit."""
+    if jail.probe.jail.reuse != "rewind":
+        pytest.skip("no process can be rewound here")
+    task = problem("a, b = candidate(1), candidate(2)\nassert 0 == a == b, a", "    return 0\n")
+    plan = plan_of(jail, task)
+    assert 2 == len(recording.unpack_calls(plan.calls))
+    job = make_job(task, "import os\ndef f(x):\n    return os.getpid()\n", plan, LIMITS, 0, 1)
+    reports = [jail.run(attempt).report for attempt in (job, without_replay(job))]
+    assert re.fullmatch(r"AssertionError: \d+", reports[0]["message"])
+    assert reports[0]["message"] == reports[1]["message"]

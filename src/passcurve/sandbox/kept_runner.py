@@ -203,7 +203,8 @@ class KeptRunner:
             for frame in self._frames.feed(message.data):
                 if frame[:1] == b"{":
                     running.report = read_report(running, frame, self._cache.compiled_tests)
-                elif frame[:1] == b"d":
+                elif frame[:1] == b"d" or not (frame or running.report):
+                    # An empty one orders the next call that came with the job; after the report it is the end.
                     self._jail.forward(running, framing.make_frame(frame))
                 elif frame:
                     raise WireError("a question that nobody can answer")
