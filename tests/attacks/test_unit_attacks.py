@@ -12,12 +12,12 @@ from corpus.unit_tests import PROBLEM, RIGHT, UNIT_TEST_ATTACKS
 def rows(shell_in, tmp_path_factory) -> dict[str, tuple[Any, Any]]:
     """Return the result of each attack, and of the honest program that was judged after it."""
     shell = shell_in(tmp_path_factory.mktemp("unit"))
-    shell.write("b.jsonl", [PROBLEM])
+    # What the tests of two problems import, each program finds imported.
+    shell.write("b.jsonl", [PROBLEM, {**PROBLEM, "task_id": "U/2"}])
     programs = [program for attack in UNIT_TEST_ATTACKS.values() for program in (attack, RIGHT)]
     shell.write("s.jsonl", [{"task_id": PROBLEM["task_id"], "solution": program} for program in programs])
-    done = shell(
-        "judge", "s.jsonl", "--benchmark", "b.jsonl", "--no-dedup", "--json", "--timeout", "5", "--workers", "1"
-    )
+    words = ("--no-dedup", "--json", "--timeout", "5", "--workers", "1", "--subset")
+    done = shell("judge", "s.jsonl", "--benchmark", "b.jsonl", *words)
     assert 0 == done.code, done
     results = shell.rows("s.jsonl_results.jsonl")
     return dict(zip(UNIT_TEST_ATTACKS, zip(results[::2], results[1::2], strict=True), strict=True))
