@@ -30,6 +30,7 @@ def convert(
 ) -> None:
     """Write samples, and verdicts where the format holds them, as another harness would."""
     from passcurve.analysis import convert as conversion
+    from passcurve.report.terminal import amount
 
     made = conversion.convert_file(source, target, to, benchmark, config.cache_dir(), stale=stale)
     if as_json:
@@ -37,5 +38,6 @@ def convert(
         return
     for note in made.notes:
         warn(note)
-    verdicts = f", {made.verdicts} verdicts" if made.verdicts else ""
-    write(f"{made.target}: {made.samples} samples of {made.problems} problems{verdicts} as {made.format}")
+    contents = f"{amount(made.samples, 'sample')} of {amount(made.problems, 'problem')}"
+    verdicts = f", {amount(made.verdicts, 'verdict')}" if made.verdicts else ""
+    write(f"{made.target}: {contents}{verdicts} as {made.format}")

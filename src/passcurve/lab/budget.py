@@ -114,7 +114,7 @@ def budget(
 
 
 def exact_variance(n: IntArray, c: IntArray, k: int, fewer: int, problems: int) -> float:
-    """Return the variance of the score over all subsamples of ``of`` problems with up to ``fewer`` samples of each."""
+    """Return the variance of the score over all subsamples: so many problems, with up to ``fewer`` samples of each."""
     scores = pass_at_k(n, c, k)
     pairs, which = np.unique(np.stack([n, c]), axis=1, return_inverse=True)
     within = np.array(

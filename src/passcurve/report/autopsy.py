@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from passcurve.report.diagnosis import coverage
 from passcurve.report.records import Autopsy, Flip, MissingImports, Pattern, Ruling, Side
-from passcurve.report.terminal import number, number_or_dash, printable
+from passcurve.report.terminal import amount, number, number_or_dash, printable
 
 _LINES = 40
 """Largest number of lines of a program that are shown."""
@@ -25,8 +25,8 @@ def autopsy_lines(autopsy: Autopsy, flips_shown: int, width: int) -> Iterator[st
     """Return an autopsy: the table, the rate up to formatting, the problems that flip, and programs side by side."""
     sound = autopsy.attempted - len(autopsy.diagnosis.scope.excluded)
     yield (
-        f"{autopsy.benchmark}: {autopsy.samples:,} samples of {coverage(autopsy.diagnosis.scope, sound)}, "
-        f"{autopsy.programs:,} distinct programs"
+        f"{autopsy.benchmark}: {amount(autopsy.samples, 'sample')} of {coverage(autopsy.diagnosis.scope, sound)}, "
+        f"{amount(autopsy.programs, 'distinct program')}"
     )
     yield from _table(autopsy)
     best = autopsy.up_to_formatting[0]
@@ -34,7 +34,7 @@ def autopsy_lines(autopsy: Autopsy, flips_shown: int, width: int) -> Iterator[st
     share = number(autopsy.passed_anywhere / autopsy.samples) if autopsy.samples else "-"
     heading = "right up to formatting" if len({ruling.profile for ruling in autopsy.rulings}) == 1 else "right anywhere"
     yield (
-        f"  {heading}: {autopsy.passed_anywhere:,} of {autopsy.samples:,} samples ({share}) pass "
+        f"  {heading}: {autopsy.passed_anywhere:,} of {amount(autopsy.samples, 'sample')} ({share}) pass "
         f"under some policy"
         + (f", pass@{best.k} {number(best.value)}" if best.value is not None else "")
         + f"; {first.policy} loses {autopsy.passed_anywhere - first.passed:,} of them"
@@ -53,7 +53,7 @@ def autopsy_lines(autopsy: Autopsy, flips_shown: int, width: int) -> Iterator[st
         yield from _side_by_side(flip, max(width, _NARROW))
     if len(examples) > flips_shown:
         yield ""
-        yield f"  ... and {len(examples) - flips_shown} more problems (--flips N shows more, --json has all)"
+        yield f"  ... and {amount(len(examples) - flips_shown, 'more problem')} (--flips N shows more, --json has all)"
 
 
 def _fitted(lines: Iterable[str], width: int) -> Iterator[str]:
@@ -82,8 +82,9 @@ def _explanation(autopsy: Autopsy) -> Iterator[str]:
         cause = _cause(autopsy.patterns, worst.policy, gained=False)
         share = f"{cause[1]:,} of the {worst.spoiled:,} that {worst.policy} loses" if cause else ""
     else:
-        yield f"  {best.policy} passes most: {best.passed - first.passed:,} samples more than {first.policy}" + _split(
-            autopsy.rulings, first, best
+        yield (
+            f"  {best.policy} passes most: {amount(best.passed - first.passed, 'sample')} more than {first.policy}"
+            + _split(autopsy.rulings, first, best)
         )
         cause = _cause(autopsy.patterns, best.policy, gained=True)
         share = f"{cause[1]:,} of the {best.rescued:,} that it gains" if cause else ""

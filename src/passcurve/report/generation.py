@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from passcurve.report.terminal import number, printable, truncate
+from passcurve.report.terminal import amount, number, printable, truncate
 from passcurve.types import Counts, Estimate, GenerationProgress, Prices
 
 _FAILURES_SHOWN = 5
@@ -31,7 +31,7 @@ def final_lines(progress: GenerationProgress) -> list[str]:
     """Return the lines of the report about generation."""
     stored_before = progress.stored - progress.fresh
     parts = [
-        f"{progress.fresh:,} samples in {progress.seconds:.1f} s"
+        f"{amount(progress.fresh, 'sample')} in {progress.seconds:.1f} s"
         + (f", {stored_before:,} were stored" if stored_before else "")
     ]
     if progress.completion_tokens:

@@ -10,14 +10,13 @@ from passcurve.report.sentences import (
     budget_sentences,
     estimators_sentences,
     mixture_sentences,
-    samples_text,
     short_fraction,
     size_text,
     temperature_sentences,
     urn_sentences,
 )
 from passcurve.report.tables import table
-from passcurve.report.terminal import number, number_or_dash, printable
+from passcurve.report.terminal import amount, number, number_or_dash, printable
 
 if TYPE_CHECKING:
     from passcurve.lab.budget import Budget
@@ -140,8 +139,8 @@ def temperature_lines(lesson: Temperature, width: int | None = None) -> list[str
     heads = ["T", *(f"pass@{k}" for k in lesson.k)]
     rows = [[f"{curve.temperature:g}", *map(number, curve.value)] for curve in lesson.curves]
     lines = [
-        f"{len(lesson.curves)} temperature{'s' * (len(lesson.curves) != 1)}, {lesson.m} {what}, "
-        + (samples_text(lesson.n) if lesson.n == lesson.most else f"{lesson.n:,} to {lesson.most:,} samples")
+        f"{amount(len(lesson.curves), 'temperature')}, {lesson.m} {what}, "
+        + (amount(lesson.n, "sample") if lesson.n == lesson.most else f"{lesson.n:,} to {lesson.most:,} samples")
         + " of each",
         *table(heads, rows, left=0, width=width),
     ]

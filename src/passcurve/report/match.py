@@ -13,7 +13,7 @@ from passcurve.report.comparison import p_value, run_finding_lines, signed
 from passcurve.report.plots import Sheet, sheet
 from passcurve.report.records import Match, MatchedRun, MatchValues
 from passcurve.report.tables import table
-from passcurve.report.terminal import number, number_or_dash, printable
+from passcurve.report.terminal import amount, number, number_or_dash, printable
 from passcurve.signature import digest
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ def match_lines(match: Match, width: int | None = None, *, verbose: bool = False
 
 def _run_lines(run: MatchedRun, width: int | None, *, verbose: bool) -> Iterator[str]:
     yield printable(
-        f"{run.run}: {run.samples:,} samples of {run.problems} problems of {run.benchmark}, {run.passed:,} passed"
+        f"{run.run}: {amount(run.samples, 'sample')} of {amount(run.problems, 'problem')} of {run.benchmark}, "
+        f"{run.passed:,} passed"
     )
     rows = [
         [
@@ -76,9 +77,11 @@ def _run_lines(run: MatchedRun, width: int | None, *, verbose: bool) -> Iterator
     if left:
         yield f"  without a value, left out: {', '.join(f'{count:,} of {name}' for name, count in left.items())}"
     if run.no_code:
-        yield f"  {run.no_code:,} samples have no program and are compared as the empty text"
+        are = "have no program and are" if run.no_code > 1 else "has no program and is"
+        yield f"  {amount(run.no_code, 'sample')} {are} compared as the empty text"
     if run.whole:
-        yield f"  {run.whole:,} programs do not begin with the prompt and are compared whole"
+        are = "do not begin with the prompt and are" if run.whole > 1 else "does not begin with the prompt and is"
+        yield f"  {amount(run.whole, 'program')} {are} compared whole"
     if verbose:
         for signature in run.signatures.values():
             yield f"  signature: {signature}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from passcurve.report.records import Disagreement, ProfileRuling
-from passcurve.report.terminal import number_or_dash, printable
+from passcurve.report.terminal import amount, number_or_dash, printable
 from passcurve.types import Estimate
 
 _REASON_CHARACTERS = 100
@@ -34,7 +34,7 @@ def profile_lines(
     benchmark: str, scores: Sequence[Score], disagreements: Sequence[Disagreement], shown: int
 ) -> Iterator[str]:
     """Yield a line for each profile, and then for each disagreement the verdicts with their reasons."""
-    yield f"{benchmark}: {len(scores)} profiles, {len(disagreements)} samples judged differently"
+    yield f"{benchmark}: {amount(len(scores), 'profile')}, {amount(len(disagreements), 'sample')} judged differently"
     wide = max(len(score.profile) for score in scores)
     for score in scores:
         values = "  ".join(f"{estimate.name} {number_or_dash(estimate.value)}" for estimate in score.estimates)

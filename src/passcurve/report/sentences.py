@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from passcurve.report.comparison import p_value, signed
-from passcurve.report.terminal import number, number_or_dash
+from passcurve.report.terminal import amount, number, number_or_dash
 
 if TYPE_CHECKING:
     from passcurve.lab.budget import Budget, Size
@@ -104,13 +104,13 @@ def budget_sentences(lesson: Budget) -> list[str]:
 def size_text(size: Size) -> str:
     """Return the samples and problems of a part of a run."""
     up_to = "up to " if size.cost < size.n * size.m else ""
-    return f"{up_to}{samples_text(size.n)} of each of {size.m} problem{'s' * (size.m != 1)}"
+    return f"{up_to}{amount(size.n, 'sample')} of each of {amount(size.m, 'problem')}"
 
 
 def _compare_widths(whole: Size, samples: Size, problems: Size) -> str:
     """Return the sentence on which way of saving widens the interval for new problems more."""
     parts = [
-        f"{size.cost:,} samples on {size.m} problems leave an interval of {number(size.new_problems)}"
+        f"{amount(size.cost, 'sample')} on {amount(size.m, 'problem')} leave an interval of {number(size.new_problems)}"
         for size in dict.fromkeys((samples, problems))
         if size is not whole
     ]
@@ -199,7 +199,7 @@ def _change_text(contrast: Contrast) -> str:
 def _choice_text(lesson: Temperature) -> str:
     """Return how much the best of several temperatures owes to the choice."""
     if not lesson.choices:
-        return f"With {samples_text(lesson.n)} no k has two halves to choose on one and report on the other."
+        return f"With {amount(lesson.n, 'sample')} no k has two halves to choose on one and report on the other."
     widest = max(lesson.choices, key=lambda choice: choice.upper - choice.honest)
     values = (
         f"at k = {widest.k} the best looks like {number(widest.upper)}, and chosen on one half and read off the other "
@@ -271,11 +271,6 @@ def _crosses(models: tuple[Model, ...]) -> bool:
         for one in models
         for other in models
     )
-
-
-def samples_text(n: int) -> str:
-    """Return a number of samples."""
-    return f"{n:,} sample{'s' if n != 1 else ''}"
 
 
 def short_fraction(exact: Exact) -> str:

@@ -48,7 +48,7 @@ def short_jail_line(modes: str, jail: Jail) -> str:
     line = f"  verdicts: {modes}; isolation {jail.isolation}, {jail.reuse}, python {jail.python}"
     packages = [package.replace("==", " ") for package in jail.packages]
     every = ", ".join([line, *packages])
-    return every if len(every) <= _LINE else f"{line}, {len(packages)} package{'s' * (len(packages) != 1)}"
+    return every if len(every) <= _LINE else f"{line}, {amount(len(packages), 'package')}"
 
 
 def jail_line(jail: Jail) -> str:
@@ -65,7 +65,7 @@ def suspicion_lines(count: int, suspects: Sequence[tuple[SampleKey, Status, tupl
     if not count:
         return []
     named = suspects[:_SUSPECTS_SHOWN] if count > _SUSPECTS_SHOWN + 1 else suspects
-    lines = [f"  suspicious: {count:,} sample{'s' if count != 1 else ''} tried what no honest program needs"]
+    lines = [f"  suspicious: {amount(count, 'sample')} tried what no honest program needs"]
     lines += [
         f"    {key.problem_id} sample {key.sample_index} ({status}): {_first_observations(observations)}"
         for key, status, observations in named
@@ -79,6 +79,11 @@ def _first_observations(observations: Sequence[str]) -> str:
     return ", ".join(observations[:_SEEN_SHOWN]) + (
         f" and {len(observations) - _SEEN_SHOWN} more" if len(observations) > _SEEN_SHOWN else ""
     )
+
+
+def amount(count: int, thing: str) -> str:
+    """Return a number of things, whose name is regular."""
+    return f"{count:,} {thing}{'s' * (count != 1)}"
 
 
 def truncate(lines: Iterable[str], limit: int, more: str, count: int | None = None) -> list[str]:
