@@ -166,6 +166,13 @@ def test_a_wrong_reference(jail: Jailed):
     assert calibration.plan.note.endswith(": failed (AssertionError)")
 
 
+def test_a_wrong_answer_in_the_data(jail: Jailed):
+    """An answer that is not right says so, and nothing of a mode in which answers are not judged."""
+    question = Expression(code="def f(x):\n    return x + 1\n", asks="input", input="1", output="3")
+    problem = Problem(id="C/0", prompt="", entry_point="f", check=question, reference="f(1)")
+    assert calibrate(jail, problem).plan.note.endswith(": failed (AssertionError: 2 is not what was expected)")
+
+
 @pytest.mark.ci
 @pytest.mark.parametrize(("problem", "status"), [(LOOPING, "timeout"), (DYING, "crash")])
 def test_a_reference_that_hangs_or_dies(jail: Jailed, problem: Problem, status: str):

@@ -79,7 +79,9 @@ class Calibrations:
             fault = f"{describe_names(names)}: --verdict auto judges it in shared mode"
         if fault:
             return self._conclude_faulty(problem, fault)
-        self._try_next(CodeTrials(problem, "shared" if shared else self._mode, program, names))
+        # An answer is judged in referee mode only.
+        mode = "referee" if isinstance(problem.check, Expression) else self._mode
+        self._try_next(CodeTrials(problem, "shared" if shared else mode, program, names))
         return None
 
     def forget(self, problem: Problem) -> None:

@@ -247,7 +247,7 @@ class CodeTrials:
         note = f"the reference solution does not pass: {describe_verdict(first)}"
         if last.mode != first.mode and describe_verdict(last) != describe_verdict(first):
             note += f"; in shared mode {describe_verdict(last)}"
-        elif self._mode == "referee":
+        elif self._mode == "referee" and not isinstance(self.problem.check, Expression):
             note += "; --verdict auto tries shared mode as well"
         return self._faulty("reference", note, first)
 
