@@ -41,7 +41,7 @@ def generate(
     max_tokens: int = DEFAULT_MAX_TOKENS,
     stop: Sequence[str] = (),
     seed: int = 0,
-    prompt: str | None = None,
+    prompt: str | Path | None = None,
     system: str = "",
     base_url: str | None = None,
     api_key_env: str | None = None,
@@ -76,7 +76,7 @@ def generate(
         max_tokens=max_tokens,
         stop=check_stops(stop),
         seed=seed,
-        prompt=prompt,
+        prompt=None if prompt is None else str(prompt),
         system=system,
         base_url=base_url,
         api_key_env=api_key_env,
@@ -106,7 +106,7 @@ def evaluate(
     *,
     batch: int = 0,
     concurrency: int | None = None,
-    prompt: str = "base",
+    prompt: str | Path = "base",
     stop: Sequence[str] = (),
     run: str | Path | None = None,
     watch: Watch | None = None,
@@ -130,7 +130,7 @@ def evaluate(
             f"n={n!r}, batch={batch!r}, concurrency={concurrency!r}: these are integers, n and concurrency at least 1"
         )
     chosen = benchmark_of(benchmark, options)
-    style = prompts.find_style(prompt)
+    style = prompts.find_style(str(prompt))
     backend = Function(generate, many=batch > 0)
     folder = TemporaryFolder() if run is None else None
     place = folder.path / "run" if folder is not None else Path(str(run))
