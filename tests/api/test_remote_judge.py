@@ -50,7 +50,7 @@ def rows_of(starter, count: int) -> list[dict[str, str]]:
     return made
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_the_results_of_a_judge_here(url, starter):
     """The same judgements as those of this process, in order, over more than one request."""
     rows = rows_of(starter, 700)

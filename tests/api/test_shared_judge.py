@@ -88,7 +88,7 @@ def test_a_small_batch_does_not_wait_for_a_large_one(judge: pc.AsyncJudge):
     asyncio.run(main())
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_what_nobody_waits_for_is_not_judged(judge: pc.AsyncJudge):
     """Who leaves a stream, or cancels, leaves no work behind."""
     before = judge.waiting

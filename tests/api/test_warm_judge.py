@@ -339,7 +339,7 @@ def test_values_of_a_problem_that_comes_with_a_sample(tmp_path, arguments, expec
     assert (body != "None", first.status) == (first.passed, second.status)
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_problems_at_fault_among_more_than_are_kept(monkeypatch):
     """Each sample of a problem at fault is excluded, also when its problem is forgotten before the batch ends."""
     monkeypatch.setattr("passcurve.judging.live.KEPT_PROBLEMS", 4)

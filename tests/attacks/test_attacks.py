@@ -47,8 +47,8 @@ def test_programs_compile(sample: Attack | Control):
 
 def parameters(part: str, name: str, *more: Attack) -> object:
     """Return the parameters of a test on a part of the attacks."""
-    marks = {"a part": (), "a second part": pytest.mark.ci, "the others": pytest.mark.nightly}
-    return pytest.param(part, *more, id=name, marks=marks[part])
+    marks = () if part == "a part" else pytest.mark.nightly
+    return pytest.param(part, *more, id=name, marks=marks)
 
 
 PART = pytest.mark.parametrize("part", [parameters(part, part) for part in PARTS])

@@ -37,7 +37,7 @@ def part(text: str, name: str) -> str:
     return text.partition(f"<!-- measured: {name} -->")[2].partition(f"<!-- end: {name} -->")[0]
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_the_start(harmless):
     """One run gives the start in its place of the page, and leaves the other parts alone."""
     text = measured(harmless, "--parts", "startup")

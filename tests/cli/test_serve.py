@@ -125,7 +125,7 @@ def test_half_of_a_character(server: Server, starter, is_stream: bool):
     assert ["\udfff"] * 2 == [row["id"] for row in rows[1:]]
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_a_body_that_is_too_large(server: Server):
     """A gigabyte is refused once 64 MB of it have come."""
 

@@ -49,7 +49,7 @@ def test_all_temperatures_are_checked_before_the_first_is_run(shell):
     assert not (shell.folder / "starter-mutant-t0.2.passcurve").exists()
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_a_completion_that_was_lost_is_asked_for_again(shell):
     """Verdicts on other rows are owed then, whatever is lost: a line amid others, or the last ones with the footer."""
     words = ("run", "starter", "--model", "mutant:", "-n", "2", "--problems", "0-3", "--k", "1", "--json", "--run", "r")

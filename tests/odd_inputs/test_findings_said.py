@@ -75,7 +75,7 @@ def test_rows_that_are_lost_stand_beside_the_score(judged):
     assert 2 == judged("show", "lost.jsonl", "--json").record["input"]["unread"]
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_an_interval_and_a_p_that_disagree_are_joined(shell):
     """Six wins of ten have p .03, and an interval that holds 0."""
     write_rows(shell.folder / "b.jsonl", benchmark(10))

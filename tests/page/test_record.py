@@ -47,6 +47,7 @@ def test_parts_sum_up_to_the_difference(pair: dict[str, Any]):
         assert row["part"] * len(pair["problems"]) == pytest.approx(row["difference"])
 
 
+@pytest.mark.nightly
 def test_a_difference_that_is_not_shown_says_what_would_be(pair: dict[str, Any]):
     """The reading names p and the difference that these runs would find: nobody takes it for a missing value."""
     for row in pair["differences"]:

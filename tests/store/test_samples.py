@@ -369,7 +369,7 @@ class TestAnyBytes:
         counted = {item.line for item in items if isinstance(item, Completion)}
         assert {number for number, text in enumerate(texts, start=1) if _is_row(text)} == counted
 
-    @pytest.mark.ci
+    @pytest.mark.nightly
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300, deadline=None)
     @given(st.data())
     def test_rows_that_were_damaged(self, path, data):
@@ -385,7 +385,7 @@ class TestAnyBytes:
             isinstance(item, Completion) and item.key.problem_id == "T/0" for item in items
         )
 
-    @pytest.mark.ci
+    @pytest.mark.nightly
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
     @given(st.lists(NEARLY_ROWS, max_size=5), st.lists(st.sampled_from([b"\n", b"\r\n"]), min_size=5, max_size=5))
     def test_ends_of_lines_do_not_matter(self, path, texts, ends):
