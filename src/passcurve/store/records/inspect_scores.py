@@ -44,6 +44,7 @@ def _sample(row: dict[str, Any], *, passed: bool) -> ScoredSample:
         status = "passed" if passed else "failed"
     return ScoredSample(
         task_id=str(row["id"]),
+        form="solution" if facts.get("form") == "solution" else "completion",
         text=answer if isinstance(answer, str) else None,
         status=str(status),
         message=explanation if isinstance(explanation, str) else "",
@@ -66,7 +67,7 @@ def write(record: Record) -> list[dict[str, Any]]:
                 row["answer"] = sample.text
             if sample.message:
                 row["explanation"] = sample.message
-            row["metadata"] = {"status": sample.status} | (
+            row["metadata"] = {"status": sample.status, "form": sample.form} | (
                 {"suites": {suite.name: suite.status == "passed" for suite in sample.suites}} if sample.suites else {}
             )
             rows.append(row)
