@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,15 @@ def test_stdin(tmp_path: Path) -> None:
         (STDIN | {"inputs": [None]}, "null in the array 'inputs'"),
         (STDIN | {"comparator": "line"}, "'lines'"),
         (STDIN | {"comparator": "equal"}, "one of lines, tokens"),
+        (STDIN | {"tolerance": 0.1}, "'lines' does not use; expected it with one of close-tokens, float-tokens and"),
+        (CASES | {"tolerance": 0.1, "comparator": "anything"}, "equal, same-set, equal-or-zero and polynomial-root"),
+        (CASES | {"id": " "}, "a name for the problem"),
+        (CASES | {"entry_point": "f(x)"}, "the name of a function"),
+        (CASES | {"entry_point": ""}, "the name of a function"),
+        (
+            {name: value for name, value in CASES.items() if name != "id"},
+            "found no 'id'; expected id, kind, entry_point",
+        ),
         ({"id": "a/0", "kind": "function", "entry_point": "f"}, "'test'"),
         ({"id": "a/0", "kind": "expression", "asks": "code", "code": "", "input": "", "output": ""}, "'input' or"),
     ],
@@ -137,6 +147,32 @@ def test_toml_is_read_as_json_is(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(DataError, match=r"TOML|problem"):
             read_problems(path)
+
+
+def test_toml_as_editors_and_gzip_write_it(tmp_path: Path) -> None:
+    """A byte order mark is skipped, and a packed file is TOML by the name before its ending."""
+    text = b'[[problem]]\nid = 7\nkind = "stdin"\ninputs = ["1\\n"]\noutputs = ["2\\n"]\n'
+    for name, content in (("new.toml", b"\xef\xbb\xbf" + text), ("new.toml.gz", gzip.compress(text))):
+        (tmp_path / name).write_bytes(content)
+        (problem,) = read_problems(tmp_path / name)
+        assert "7" == problem.id
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('id = "a"\nentry_point = "f"\ntest = ""\n', "problem 1: found no 'kind'; expected id and kind"),
+        ('kind = "stdin"\ninputs = []\noutputs = []\n', "problem 1: found no 'id'"),
+        ('id = "a"\nkind = "stdin"\ninputs = []\noutputs = []\n' * 2, "problem 2: id 'a' is that of problem 1;"),
+    ],
+)
+def test_places_in_toml(tmp_path: Path, text: str, words: str) -> None:
+    """A problem without kind or id, and an id that is there twice, are named by the number of the table."""
+    path = tmp_path / "new.toml"
+    path.write_text("[[problem]]\n" + text.replace('\nid = "a"', '\n[[problem]]\nid = "a"'))
+    with pytest.raises(DataError) as caught:
+        read_problems(path)
+    assert words in str(caught.value)
 
 
 @pytest.mark.ci

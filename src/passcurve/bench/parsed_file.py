@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from passcurve import __version__
-from passcurve.bench.formats import ReadOptions, digest_problems, parse_text, unpack
+from passcurve.bench.formats import ReadOptions, digest_problems, is_toml, parse_text, unpack
 from passcurve.private_files import code_of, keep_newest, read_private, write_private
 from passcurve.types import Problem
 from passcurve.types.decoding import decodable
@@ -87,7 +87,7 @@ def _keep(path: Path, file: ParsedFile) -> None:
 
 def _key(sha256: str, source: str, options: ReadOptions) -> str:
     """Return the digest of all that decides what the problems are: the bytes, the options, our code and Python."""
-    facts = (sha256, source.endswith(".toml"), options, __version__, sys.version)
+    facts = (sha256, is_toml(source), options, __version__, sys.version)
     digest = hashlib.sha256(msgspec.json.encode(facts))
     for text in code_of(*_ROOMS):
         digest.update(text)

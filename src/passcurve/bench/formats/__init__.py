@@ -21,6 +21,7 @@ __all__ = [
     "DEFAULT_OPTIONS",
     "ReadOptions",
     "digest_problems",
+    "is_toml",
     "parse_problems",
     "parse_text",
     "read_file",
@@ -56,24 +57,30 @@ def parse_problems(
 
 def parse_text(text: bytes, source: str, notes: list[str] | None, options: ReadOptions) -> tuple[Problem, ...]:
     """Return the problems in the bytes of an unpacked file, whose md5 ``options`` have, as ``parse_problems`` does."""
-    rows = tuple(_parse_toml(text, source) if source.endswith(".toml") else parse_rows(text, source))
+    rows = tuple(_parse_toml(text, source) if is_toml(source) else parse_rows(text, source))
     if not rows:
         fault = "is empty" if not text else "has no rows"
         raise DataError(f"{source!r} {fault}; expected one JSON object per line with {listed(human_eval.REQUIRED)}")
-    form = _find_format(rows)
+    form = _find_format(rows, in_toml=is_toml(source))
     if options.task and not form.tasks:
         raise UsageError(f"--task {options.task} is for CRUXEval and BigCodeBench: {source!r} has one task")
     parsed = form.parse(rows, options)
     if notes is not None:
         notes += parsed.notes
-    seen: dict[str, tuple[int, Problem]] = {}
+    seen: dict[str, tuple[str, Problem]] = {}
     for row, problem in zip(rows, parsed.problems, strict=True):
-        line, other = seen.setdefault(problem.id, (row.line, problem))
+        place, other = seen.setdefault(problem.id, (row.place, problem))
         if other is not problem and not (parsed.may_repeat and other == problem):
-            raise DataError(f"{row.place}: task_id {problem.id!r} is already on line {line}; expected once")
+            first = place.removeprefix(f"{source!r}, ")
+            raise DataError(f"{row.place}: id {problem.id!r} is that of {first}; expected once")
     if notes is not None and len(seen) < len(rows):
         notes.append(f"{len(rows) - len(seen)} of {len(rows)} rows are there twice, and are read once")
     return tuple(problem for _, problem in seen.values())
+
+
+def is_toml(source: str) -> bool:
+    """Return whether a file of this name holds TOML."""
+    return source.removesuffix(".gz").endswith(".toml")
 
 
 def digest_problems(problems: Iterable[Problem]) -> str:
@@ -89,14 +96,17 @@ def _parse_toml(text: bytes, source: str) -> Iterator[Row]:
     return parse_toml(text, source)
 
 
-def _find_format(rows: tuple[Row, ...]) -> Format:
-    """Return the format of rows; that of HumanEval where no other matches."""
+def _find_format(rows: tuple[Row, ...], *, in_toml: bool) -> Format:
+    """Return the format of rows: in TOML the schema of our own, else that of HumanEval where no other matches."""
     fields = rows[0].fields
-    if human_eval.FORMAT.matches(fields) and isinstance(fields["prompt"], str):
+    if not in_toml and human_eval.FORMAT.matches(fields) and isinstance(fields["prompt"], str):
         return human_eval.FORMAT
     # Loaded here: most files are in the format of HumanEval.
+    from passcurve.bench.formats import own
     from passcurve.bench.formats.detect import FORMATS, explain_layout
 
+    if in_toml:
+        return own.FORMAT
     if layout := explain_layout(fields):
         raise DataError(f"{rows[0].place}: this looks like {layout}")
     return next((form for form in FORMATS if form.matches(fields)), human_eval.FORMAT)

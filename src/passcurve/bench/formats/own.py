@@ -12,6 +12,7 @@ import msgspec
 
 from passcurve.bench.choose import is_date
 from passcurve.bench.formats.contest_cases import limit_of_all
+from passcurve.bench.formats.human_eval import read_entry_point
 from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, excerpt, kind, listed, shown
 from passcurve.bench.languages import languages, with_confirmation
 from passcurve.bench.writing import find_writing
@@ -35,6 +36,9 @@ COMPARATORS = "equal same-set same-truth anything equal-or-zero polynomial-root"
 TEXT_COMPARATORS = "lines tokens close-tokens float-tokens any-case-lines livecodebench apps".split()
 """Rules of ``harness/output_comparators.py`` for what a program writes, that an author can name."""
 
+_WITHOUT_TOLERANCE = frozenset("same-truth anything lines tokens livecodebench apps".split())
+"""Rules that no tolerance changes."""
+
 _LARGEST = 1_000_000
 """Largest limit of time in s, and largest tolerance."""
 
@@ -45,7 +49,7 @@ _COMMON = "id kind prompt statement entry_point reference suffix date timeout_s"
 def parse_toml(text: bytes, source: str) -> Iterator[Row]:
     """Yield the tables ``[[problem]]`` of a file in TOML; raise DataError for what is none."""
     try:
-        table = tomllib.loads(text.decode("utf-8"))
+        table = tomllib.loads(text.decode("utf-8-sig"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(f"{source!r} is not TOML: {error}") from error
     if others := [key for key in table if key != "problem"]:
@@ -67,7 +71,8 @@ def _as_json(value: Any) -> Any:
 
 
 def _matches(fields: Mapping[str, object]) -> bool:
-    return {"id", "kind"} <= fields.keys()
+    kind = fields.get("kind")
+    return {"id", "kind"} <= fields.keys() or (isinstance(kind, str) and kind in _KINDS)
 
 
 def _parse(rows: Sequence[Row], _: ReadOptions) -> Parsed:
@@ -82,19 +87,20 @@ def _problem(row: Row) -> Problem:
     if name not in _KINDS:
         raise row.fault(f"found kind {shown(name)}{nearest(name, _KINDS)}", f"one of {listed(tuple(_KINDS))}")
     make, needed, others = _KINDS[name]
-    _check_fields(msgspec.structs.replace(row, expected=needed), (*_COMMON, *needed, *others), needed)
+    row = msgspec.structs.replace(row, expected=("id", "kind", *needed))
+    _check_fields(row, tuple(dict.fromkeys((*_COMMON, *needed, *others))))
     reference, check = row.fields.get("reference"), make(row)
     timeout_s = _number(row, "timeout_s")
     if timeout_s is None and isinstance(check, Cases):
         timeout_s = limit_of_all(check)
     return Problem(
-        id=row.text("id"),
+        id=row.name("id"),
         check=check,
         reference=row.text("reference") if reference is not None else None,
         timeout_s=timeout_s,
         prompt=row.optional_text("prompt"),
         statement=row.optional_text("statement"),
-        entry_point=row.optional_text("entry_point"),
+        entry_point=read_entry_point(row) if "entry_point" in needed else row.optional_text("entry_point"),
         suffix=row.optional_text("suffix"),
         date=_date(row),
         stop=find_writing(check.language).stops if isinstance(check, Script) else (),
@@ -108,15 +114,13 @@ def _date(row: Row) -> str:
     return text
 
 
-def _check_fields(row: Row, names: Sequence[str], needed: Sequence[str]) -> None:
+def _check_fields(row: Row, names: tuple[str, ...]) -> None:
     for field in row.fields:
         if field not in names:
-            raise row.fault(
-                f"found {field!r}{nearest(field, names)}", f"the fields of its kind: {listed(tuple(names))}"
-            )
-    for field in needed:
+            raise row.fault(f"found {field!r}{nearest(field, names)}", f"the fields of its kind: {listed(names)}")
+    for field in row.expected:
         if field not in row.fields:
-            raise row.fault(f"found no {field!r}", f"{listed(tuple(needed))} in a problem of this kind")
+            raise row.fault(f"found no {field!r}", f"{listed(row.expected)} in a problem of this kind")
 
 
 def _function(row: Row) -> Check:
@@ -233,6 +237,9 @@ def _comparator(row: Row, names: Sequence[str]) -> str:
     name = row.optional_text("comparator") or names[0]
     if name not in names:
         raise row.fault(f"found comparator {shown(name)}{nearest(name, names)}", f"one of {listed(tuple(names))}")
+    if name in _WITHOUT_TOLERANCE and row.fields.get("tolerance") is not None:
+        close = tuple(other for other in names if other not in _WITHOUT_TOLERANCE)
+        raise row.fault(f"found 'tolerance', which comparator {name!r} does not use", f"it with one of {listed(close)}")
     return name
 
 
