@@ -274,6 +274,25 @@ class TestBench:
         assert "T/wrong: FAULT: " in report.out
         assert "b: 9 problems, 3 in referee mode, 1 in shared mode, 5 faulty" in report.out
 
+    def test_check_without_references(self, shell):
+        """Where nothing is run, no time is told; a note names shared mode only where that can judge otherwise."""
+        test = (
+            "import unittest\nclass T(unittest.TestCase):\n    def test_f(self):\n        self.assertEqual(f(1), 1)\n"
+        )
+        answer = {"asks": "output", "code": "def f(x):\n    return x\n", "input": "1", "output": "1"}
+        shell.write(
+            "u.jsonl", [{"id": "a", "kind": "unittest", "test": test}, {"id": "b", "kind": "expression"} | answer]
+        )
+        done = shell("bench", "check", "u.jsonl")
+        assert 0 == done.code, done.err
+        *lines, digest = done.out.splitlines()
+        assert [
+            "a: shared: no reference solution to calibrate with",
+            "b: referee: no reference solution to calibrate with",
+            "u: 2 problems, 1 in referee mode, 1 in shared mode, 0 faulty",
+        ] == lines
+        assert digest.startswith("  digest: ")
+
     def test_check_refuses_samples(self, shell, starter):
         """A file of samples in place of problems is refused as such."""
         shell.write("s.jsonl", [starter.right()])

@@ -110,6 +110,7 @@ def check(
     workers_admitted, memory_bytes, _ = config.fit_to_machine(workers, None)
     benchmark = resolve.load(name, config.cache_dir(), reading_options(profile, task, language))
     from passcurve.analysis import bench_check
+    from passcurve.report.terminal import amount
 
     limits = Limits(timeout_s=timeout, memory_bytes=memory_bytes)
     checked = bench_check.check_benchmark(
@@ -135,13 +136,14 @@ def check(
         for note in benchmark.notes:
             write(note)
         _write_notes(checked)
-        slowest = max(checked, key=lambda problem: problem.own_s)
         ways = ", ".join(f"{count} in {mode} mode" for mode, count in sorted(modes.items())) or "none judged"
         faults = f" ({', '.join(f'{count} {kind}' for kind, count in kinds.most_common())})" if faulty else ""
-        write(f"{benchmark.name}: {len(checked)} problems, {ways}, {faulty} faulty{faults}")
-        problem = next(problem for problem in benchmark.problems if problem.id == slowest.problem_id)
-        limit_s = problem.limit_s(timeout)
-        write(f"  slowest reference solution: {slowest.own_s:.3f} s of {limit_s:g} s ({slowest.problem_id})")
+        write(f"{benchmark.name}: {amount(len(checked), 'problem')}, {ways}, {faulty} faulty{faults}")
+        if judged := [problem for problem in checked if problem.own_s]:
+            slowest = max(judged, key=lambda problem: problem.own_s)
+            problem = next(problem for problem in benchmark.problems if problem.id == slowest.problem_id)
+            limit_s = problem.limit_s(timeout)
+            write(f"  slowest reference solution: {slowest.own_s:.3f} s of {limit_s:g} s ({slowest.problem_id})")
         write(f"  digest: {benchmark.digest}")
     raise typer.Exit(2 if faulty else 0)
 

@@ -253,7 +253,9 @@ class CodeTrials:
 
     def _usable(self, verdict: Verdict | None, known_report: KnownReport | None = None) -> Calibration:
         is_alone = self.problem.reference is None
-        note = f"{NO_REFERENCE}; results such as dates and deques may fail (--verdict shared)" if is_alone else ""
+        note = NO_REFERENCE if is_alone else ""
+        if is_alone and self.plan.mode == "referee" and not isinstance(self.problem.check, Expression):
+            note += "; results such as dates and deques may fail (--verdict shared)"
         if verdict is None and self._failures:
             note = f"the reference solution could not be judged: {self._failures[0].message}"
         elif self.is_unstable:
