@@ -308,3 +308,18 @@ def test_eighty_columns(shell, lines_on_terminal, words):
     rows = [line for line in shell("show", name, *words).out.splitlines() if " to " in line and "pass@" in line[:8]]
     assert rows
     assert set(rows) <= set(lines)
+
+
+def test_suites_of_some_problems(shell):
+    """A suite that not every problem has is no score: those without it would count as failed."""
+    row = {"kind": "stdin", "inputs": ["1", "2"], "outputs": ["1", "2"]}
+    shell.write("own.jsonl", [row | {"id": "a", "suites": {"base": 1, "plus": 1}}, row | {"id": "b"}])
+    shell.write("s.jsonl", ({"task_id": task, "solution": "print(input())"} for task in "ab"))
+    done = shell("judge", "s.jsonl", "--benchmark", "own.jsonl", "--k", "1", "--json")
+    assert 1.0 == done.record["pass@1"]["value"]
+    assert "suites" not in done.record
+    assert [{"base": True, "plus": True}, {"tests": True}] == [
+        row.get("suites") for row in shell.rows("s.jsonl_results.jsonl")
+    ]
+    only = shell("judge", "s.jsonl", "--benchmark", "own.jsonl", "--k", "1", "--problems", "a", "--json").record
+    assert {"base": 1.0, "plus": 1.0} == {name: suite["pass@1"]["value"] for name, suite in only["suites"].items()}

@@ -171,8 +171,7 @@ def _score_suites(
     from passcurve.stats.estimate import estimate
 
     scores = []
-    for suite, all_counts in run.collector.tally.suite_counts().items():
-        counts = [count for count in all_counts if count.problem_id in counted]
+    for suite, counts in run.collector.tally.suite_counts(counted).items():
         least = min((count.n for count in counts), default=0)
         ks = [k for k in run.request.ks if k <= least] if len(counts) == len(run.problems) or run.request.subset else []
         estimates = estimate(counts, ks, deterministic=copies) if ks and not run.collector.tally.owed else ()

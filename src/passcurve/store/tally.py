@@ -102,11 +102,16 @@ class Tally:
             for problem_id in self._planned
         )
 
-    def suite_counts(self) -> dict[str, tuple[Counts, ...]]:
-        """Return n and c of each planned problem by suite: c counts the samples that pass it and all before it."""
+    def suite_counts(self, counted: Container[str]) -> dict[str, tuple[Counts, ...]]:
+        """Return n and c of each problem that counts by suite: c counts the samples that pass it and all before it.
+
+        A suite that one of them lacks is left out: the problem would count as failed by it.
+        """
+        counts = [count for count in self.counts() if count.problem_id in counted]
         return {
-            suite: tuple(msgspec.structs.replace(count, c=passes.get(count.problem_id, 0)) for count in self.counts())
+            suite: tuple(msgspec.structs.replace(count, c=passes.get(count.problem_id, 0)) for count in counts)
             for suite, passes in self._suites.items()
+            if all(count.problem_id in passes for count in counts if count.n)
         }
 
     def part_counts(self, counted: Container[str]) -> dict[str, tuple[Counts, ...]]:
