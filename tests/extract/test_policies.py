@@ -9,7 +9,17 @@ import pytest
 
 from passcurve.errors import UnknownNameError, UsageError
 from passcurve.extract import DEFAULT, extract, find_policy, policy_names
-from passcurve.types import Completion, FunctionTests, Problem, Program, SampleKey
+from passcurve.types import (
+    Cases,
+    Completion,
+    Expression,
+    FunctionTests,
+    Problem,
+    Program,
+    SampleKey,
+    Suite,
+    pack_values,
+)
 
 KEY = SampleKey(problem_id="own/0", sample_index=3)
 PROBLEM = Problem(
@@ -124,6 +134,18 @@ def test_nothing_is_left() -> None:
     """If a step leaves no text, there is no program, and the record names the step."""
     program = extract(PROBLEM, make_completion("\nprint(1)\n"), "stop-words:human-eval")
     assert (None, ("cut before '\\nprint'", "nothing of the completion is left")) == (program.text, program.steps)
+
+
+def test_answers_beside_programs() -> None:
+    """The policy for answers makes programs of the other problems in a file: it cut them to their first line."""
+    body = "    first = 1\n    return first\n"
+    assert f"def one():\n{body}" == extract(PROBLEM, make_completion(body), "answer").text
+    script = "import sys\nprint(input())\n"
+    stdin = Cases(suites=(Suite(name="tests", count=1),), inputs=pack_values([("1",)]), via="stdin")
+    contest = msgspec.structs.replace(PROBLEM, prompt="", entry_point="", check=stdin)
+    assert script == extract(contest, make_completion(f"So:\n```python\n{script}```\n"), "answer").text
+    question = msgspec.structs.replace(PROBLEM, check=Expression(code="", asks="output", input="1", output="1"))
+    assert "1" == extract(question, make_completion(" 1\n# as f adds\n"), "answer").text
 
 
 STEPS = {

@@ -23,10 +23,10 @@ from passcurve.extract.marked import take_marked
 from passcurve.extract.preludes import prelude_lines, put_in_front, split_policy
 from passcurve.extract.source import Parser
 from passcurve.extract.step import Step, Task
-from passcurve.types import Completion, Problem, Program, language_of
+from passcurve.types import Completion, Expression, Problem, Program, asks_for_module, language_of
 
 ANSWER = "answer"
-"""For questions about a function alone."""
+"""For questions about a function; of other problems in the same file it makes programs by another policy."""
 
 _PACK = "bigcode-humanevalpack"
 _FOR_TASKS = (ANSWER, *(f"stop-words:{name}" for name in TASK_STOP_WORDS))
@@ -103,8 +103,12 @@ def extract(problem: Problem, completion: Completion, policy: str = DEFAULT) -> 
     if key.problem_id != problem.id:
         raise UsageError(f"the completion is of {key.problem_id!r}, but the problem is {problem.id!r}")
     steps = find_policy(policy)
+    name = split_policy(policy)[0]
+    if name == ANSWER and not isinstance(problem.check, Expression):
+        name = "fence-last" if asks_for_module(problem.check) else "auto"
+        steps = _policies()[name]
     if language_of(problem.check):
-        steps = _script_policies().get(split_policy(policy)[0], steps)
+        steps = _script_policies().get(name, steps)
     if completion.text is None:
         return Program(key=key, text=None, steps=(completion.missing or "there is no text",))
     text, notes = completion.text, list[str]()

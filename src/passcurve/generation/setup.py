@@ -20,7 +20,7 @@ from passcurve.generation.engine import GenerationRequest
 from passcurve.models.backend import Backend, ServerDefaults, ServerSettings, Settings
 from passcurve.models.stops import default_stops
 from passcurve.store.completions import SessionConfig, check_generation
-from passcurve.types import Benchmark, Decoding, Expression, Generation, UnitTests, language_of
+from passcurve.types import Benchmark, Decoding, Expression, Generation, asks_for_module, language_of
 
 DEFAULT_TEMPERATURE = 0.8
 _MAX_TEMPERATURE = 100.0
@@ -123,9 +123,7 @@ class Model:
             return "auto"
         if not self.style.chat:
             return ""
-        # What stands outside of a function counts where a whole program or a class is asked for.
-        is_whole = any(isinstance(check, UnitTests) or getattr(check, "via", "") == "stdin" for check in checks)
-        return "fence-last" if is_whole else "auto"
+        return "fence-last" if any(map(asks_for_module, checks)) else "auto"
 
     def temperatures(self, values: Sequence[float] | None) -> tuple[float | None, ...]:
         """Return one temperature for each run, None where the back end has none.

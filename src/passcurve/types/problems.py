@@ -170,6 +170,11 @@ def language_of(check: Check) -> str:
     return check.language if isinstance(check, Script | ProgramCases) else ""
 
 
+def asks_for_module(check: Check) -> bool:
+    """Return whether a check is of a whole program or a class, where what stands outside of a function counts."""
+    return isinstance(check, UnitTests) or (isinstance(check, Cases) and check.via == "stdin")
+
+
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """One task of a benchmark: the prompt for the model, and what is checked of its answer."""
 
