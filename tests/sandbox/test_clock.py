@@ -15,6 +15,7 @@ import pytest
 from jailed import IS_ONE, LIMITS, Jailed, Process, descendants, jail_at, until
 
 from passcurve.sandbox.job import Outcome
+from passcurve.sandbox.job_clock import FIRST_CHECK_S
 from passcurve.types import Limits
 
 CHECK = "def check(candidate):\n    assert candidate() == 1\n"
@@ -231,8 +232,9 @@ def has_used(process: Process, cpu_s: float) -> bool:
     return state == "S" and (int(fields[10]) + int(fields[11])) / os.sysconf("SC_CLK_TCK") >= cpu_s
 
 
+@pytest.mark.parametrize("is_timed", [False, True], ids=["", "timed before"])
 @pytest.mark.parametrize("limit", ["of all tests", "of one test"])
-def test_a_limit_that_passed_unseen(jail: Jailed, limit: str):
+def test_a_limit_that_passed_unseen(jail: Jailed, limit: str, is_timed: bool):
     """A program that went over a limit does not pass because the supervisor had no core until its report was there."""
     over = limits(LIMIT_S) if limit == "of all tests" else msgspec.structs.replace(limits(60.0), test_timeout_s=LIMIT_S)
     program = "from time import process_time\ndef f():\n    while process_time() < %s: pass\n    return 1\n"
@@ -241,6 +243,10 @@ def test_a_limit_that_passed_unseen(jail: Jailed, limit: str):
     assert "report" == jail.run(quick).ended
     earlier = set(descendants(os.getpid()))
     jail.pool.start(0, slow)
+    if is_timed:
+        time.sleep(FIRST_CHECK_S)
+        # Long enough to ask for the clock, too short to take the answer.
+        jail.pool.wait(1e-6)
     until(lambda: any(has_used(process, 0.7) for process in set(descendants(os.getpid())) - earlier), "its end", 60.0)
     time.sleep(0.3)
     outcome = jail.end()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 
 from passcurve.sandbox.zygote.exit_status import ProcessExit
+from passcurve.sandbox.zygote_client import Side
 
 FIRST_CHECK_S = 0.05
 """A job that runs longer is timed by its own clock from here on; most end before."""
@@ -17,14 +19,14 @@ SECOND_NS = 1e-9
 
 
 class ClockQuery:
-    """A request to both zygotes for the clocks of their children, and the answers so far."""
+    """A request to the zygotes for the clocks of their children, and the last answers so far."""
 
-    def __init__(self, *, has_referee: bool) -> None:
+    def __init__(self) -> None:
         self.jail: tuple[Sequence[int] | None, int, int] | None = None
         """The sample's clock, the time at which it was read, and the time at which the sample started."""
         self.referee: Sequence[int] | None = None
-        self.missing = 2 if has_referee else 1
-        self.awaits_referee = has_referee
+        self.missing: Counter[Side] = Counter()
+        """Answers that are to come from each zygote."""
         self.was_suspended = False
 
 
@@ -131,7 +133,7 @@ class JobClock:
         ``sample_exit``, ``by_wall``: as for ``read``.
         """
         if sample_exit.clock is not None:
-            self.read(ClockQuery(has_referee=False), sample_exit, None, by_wall=by_wall)
+            self.read(ClockQuery(), sample_exit, None, by_wall=by_wall)
 
     def final_own_s(self, wall_s: float, cpu_s: float, sample_exit: ProcessExit | None, *, has_report: bool) -> float:
         """Return the sample's own time once the job has ended, given its wall time and the CPU time of its process."""

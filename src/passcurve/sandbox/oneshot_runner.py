@@ -20,7 +20,7 @@ from passcurve.sandbox.referee_reports import REPORT_BYTES, read_report
 from passcurve.sandbox.running_job import OneShotJob
 from passcurve.sandbox.work_queue import WorkQueue
 from passcurve.sandbox.zygote.exit_status import ProcessExit
-from passcurve.sandbox.zygote_client import ANSWER_S, Side, ZygoteLostError
+from passcurve.sandbox.zygote_client import ANSWER_S, SIDES, Side, ZygoteLostError
 from passcurve.sandbox.zygote_pair import Zygotes
 from passcurve.types.forks import socket_pair
 
@@ -195,33 +195,29 @@ class OneShotRunner:
             self._queue.finished.append(running.outcome())
 
     def _request_clock(self, running: OneShotJob) -> None:
-        """Ask both zygotes for the clocks of their children, unless an answer is still to come."""
-        if running.clock.query is not None:
-            return
-        has_referee = running.job.referee is not None
-        running.clock.query = ClockQuery(has_referee=has_referee)
+        """Ask the zygotes for the clocks of their children; their last answers count."""
+        clock = running.clock
+        clock.query = clock.query or ClockQuery()
         running.pending_since = running.pending_since or time.monotonic()
-        order = {"do": "clock"}
-        self._zygotes["jail"].send(order)
-        if has_referee:
-            self._zygotes["referee"].send(order)
+        for side in SIDES if running.job.referee is not None else SIDES[:1]:
+            clock.query.missing[side] += 1
+            self._zygotes[side].send({"do": "clock"})
 
     def take_clock(self, side: Side, record: dict[str, Any]) -> None:
         """Take the answer of a zygote to the oldest query that it belongs to."""
         for running in (*self._ending, self.running):
             query = running.clock.query if running is not None else None
-            if running is None or query is None or (record["tag"] not in (0, running.tag) and side == "jail"):
+            if running is None or query is None or not query.missing[side]:
                 continue
             if side == "jail":
+                if record["tag"] not in (0, running.tag):
+                    continue
                 query.jail = (record["clock"], record["at"], record["since"])
-            elif query.awaits_referee:
-                query.awaits_referee = False
-                query.referee = record["clock"]
             else:
-                continue
+                query.referee = record["clock"]
             query.was_suspended |= record["held"]
-            query.missing -= 1
-            if not query.missing:
+            query.missing[side] -= 1
+            if not query.missing.total():
                 self._read_clock(running, query)
                 self._finish_done()
             return
@@ -286,7 +282,7 @@ class OneShotRunner:
             self._finish_done()
             return
         clock.check_at = now + 1.0
-        if running.exit is None:
+        if running.exit is None and clock.query is None:
             self._request_clock(running)
 
     def abandon(self, reason: str) -> None:
