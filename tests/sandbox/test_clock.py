@@ -15,7 +15,7 @@ import pytest
 from jailed import IS_ONE, LIMITS, Jailed, Process, descendants, jail_at, until
 
 from passcurve.sandbox.job import Outcome
-from passcurve.sandbox.job_clock import FIRST_CHECK_S
+from passcurve.sandbox.job_clock import FIRST_CHECK_S, ClockQuery, JobClock
 from passcurve.types import Limits
 
 CHECK = "def check(candidate):\n    assert candidate() == 1\n"
@@ -252,3 +252,22 @@ def test_a_limit_that_passed_unseen(jail: Jailed, limit: str, is_timed: bool):
     outcome = jail.end()
     assert {"of all tests": "timeout", "of one test": "test timeout"}[limit] == outcome.ended
     assert outcome.report is None
+
+
+def test_a_reading_that_came_late():
+    """What an earlier test used between a reading of the clock and its arrival does not count for the next test."""
+    clock = JobClock(slice_s=60.0)
+    time.sleep(0.3)
+
+    def read_at(after_s: float) -> None:
+        """Take a reading of a sample that has run all the time."""
+        query = ClockQuery()
+        at_ns = clock.started_ns + int(after_s * 1e9)
+        query.jail = (int(after_s * 1e9),) * 2, at_ns, clock.started_ns
+        clock.read(query, None, None, by_wall=False)
+
+    read_at(0.1)
+    clock.begin_test(clock.started + 0.2, limit_s=LIMIT_S)
+    read_at(0.3)
+    assert pytest.approx(0.1, abs=0.001) == clock.test_s
+    assert pytest.approx(0.1, abs=0.001) == clock.test_cpu_s

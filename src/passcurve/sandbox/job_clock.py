@@ -48,10 +48,10 @@ class JobClock:
         """Whether the sample, its tests or the supervisor was stopped by somebody while the time ran."""
         self._test_began_s = 0.0
         """The sample's own time when the test at hand began, at most."""
-        self._earlier_query: ClockQuery | None = None
-        """A query that was open when the test at hand began."""
+        self._test_at = self.started
+        """When the test at hand began."""
         self._read_at = self.started
-        """When ``own_s`` was read."""
+        """When ``own_s`` was read, however late the answer came."""
         self._overlap_s = -1.0
         """Time for which both were ready at once, while they started; later one waits for the other."""
 
@@ -71,10 +71,14 @@ class JobClock:
         Where that is much of the test's limit, the clock is read again at once.
         """
         now = time.monotonic()
-        self._test_began_s = max(self.own_s, 0.0) + max(min(at, now) - self._read_at, 0.0)
-        self._earlier_query = self.query
+        self._test_at = min(at, now)
+        self._test_began_s = self._most_when_test_began()
         if limit_s is not None and self.query is None and now - self._read_at > limit_s / _READINGS:
             self.check_at = min(self.check_at, now)
+
+    def _most_when_test_began(self) -> float:
+        """Return how much time the sample had had when the test at hand began, at most, by the last reading."""
+        return max(self.own_s, 0.0) + max(self._test_at - self._read_at, 0.0)
 
     @property
     def test_s(self) -> float:
@@ -122,9 +126,8 @@ class JobClock:
         elif self.own_s < 0:
             # It ended before it could be timed.
             self.own_s = wall_s if sample_exit is None else -1.0
-        self._read_at = time.monotonic()
-        if query is not self._earlier_query:
-            self._test_began_s = min(self._test_began_s, max(self.own_s, 0.0))
+        self._read_at = at_ns * SECOND_NS
+        self._test_began_s = min(self._test_began_s, self._most_when_test_began())
         return wall_s
 
     def read_last(self, sample_exit: ProcessExit, *, by_wall: bool) -> None:
