@@ -38,7 +38,7 @@ class WholeProgram(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     begins: str = ""
     """Pattern of a main function, or of what stands for one: the program begins in the class that has it."""
     names_file: str = ""
-    """Pattern of the declaration of the class whose ``name`` the file must have."""
+    """Pattern of the beginning of the declaration whose ``name`` the file must have."""
 
     def without_package(self, text: str) -> str:
         """Return a program without the line that puts it into a package."""
