@@ -71,6 +71,17 @@ def test_cpp(shell):
     assert 7 == record["samples"]
 
 
+def test_large_outputs(shell):
+    """A program may write whatever is expected of it, however large that is."""
+    text = ("x" * 1023 + "\n") * (18 << 10)
+    row = {"id": "own/copy", "kind": "stdin", "statement": "Copy.", "inputs": [text], "outputs": [text]}
+    shell.write("b.jsonl", [row])
+    shell.write("s.jsonl", [{"task_id": "own/copy", "solution": text} for text in ("cat", "head -c 10000")])
+    done = shell("judge", "s.jsonl", "--benchmark", "b.jsonl", "--language", "sh", "--timeout", 10)
+    assert 0 == done.code, done.err
+    assert ["passed", "failed"] == [row["status"] for row in shell.rows("s.jsonl_results.jsonl")]
+
+
 @pytest.mark.ci
 @pytest.mark.skipif(not shutil.which("node"), reason="needs node: apt install nodejs")
 def test_javascript(shell):

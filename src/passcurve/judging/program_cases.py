@@ -20,8 +20,9 @@ from passcurve.sandbox.job import Job, Outcome
 from passcurve.types import Cases, Language, Limits, ProgramCases, Status, unpack_values
 
 _SPARE_BYTES = 1 << 20
+"""Bytes of output that are taken beyond what is expected."""
 _MOST_BYTES = 16 << 20
-"""Bytes of output that are compared at most."""
+"""Bytes of output that are taken at most where less is expected."""
 _SHOWN_CHARACTERS = 2000
 
 
@@ -35,7 +36,8 @@ class _Case(NamedTuple):
     @property
     def output_bytes(self) -> int:
         """The bytes of output that are taken: more cannot be right."""
-        return min(2 * len(self.expected.encode("utf-8", "surrogatepass")) + _SPARE_BYTES, _MOST_BYTES)
+        expected_bytes = len(self.expected.encode("utf-8", "surrogatepass"))
+        return max(min(2 * expected_bytes, _MOST_BYTES), expected_bytes) + _SPARE_BYTES
 
 
 def make_program_job(check: ProgramCases, program: str, limits: Limits, tag: int, *, all_tests: bool) -> Job:
