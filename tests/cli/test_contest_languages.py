@@ -71,6 +71,34 @@ def test_cpp(shell):
     assert 7 == record["samples"]
 
 
+ENDS = {
+    "exit status 3": "read n; read -a x; echo 6; exit 3",
+    "exit status 1: no: nothing": "echo 6; echo no: nothing >&2; exit 1",
+    "wrong output": "echo 7; echo no: nothing >&2",
+    "the program died of SIGKILL": "echo 6; kill -9 $$",
+}
+NO_MEMORY = {
+    "failed": 'print "Out of memory!\\n";',
+    "memory": 'warn "slow"; my @all; push @all, "x" x 1000000 while 1;',
+}
+"""One answers with the words by which the other says that there is no memory left."""
+
+
+def test_what_is_said_of_an_end(shell):
+    """What a program answers is no reason: a failure has its exit status, and the line that it wrote beside."""
+    _, rows = judge(shell, ENDS, "sh")
+    assert {message: f"tests test 0: {message}" for message in ENDS} == {
+        message: row["message"] for message, row in rows.items()
+    }
+
+
+@pytest.mark.skipif(not shutil.which("perl"), reason="needs perl: apt install perl")
+def test_no_memory_left(shell):
+    """A program has run out of memory where it says so on a line of its errors, whatever it answers."""
+    _, rows = judge(shell, NO_MEMORY, "perl", "--memory", "128MiB")
+    assert {kind: kind for kind in NO_MEMORY} == {kind: row["status"] for kind, row in rows.items()}
+
+
 def test_large_outputs(shell):
     """A program may write whatever is expected of it, however large that is."""
     text = ("x" * 1023 + "\n") * (18 << 10)

@@ -108,7 +108,9 @@ def _describe_failure(job: Job, language: Language, report: EndReport, case: _Ca
     if death := reach_death(job, language, report):
         return death
     if report.exit != 0:
-        return "failed", describe_output(report, language) or f"exit status {report.exit}"
+        # What it writes to standard output is its answer.
+        line = describe_output(msgspec.structs.replace(report, out=""), language)
+        return "failed", f"exit status {report.exit}{f': {line}' if line else ''}"
     if report.out_bytes > case.output_bytes:
         return "output", f"wrote {report.out_bytes:,} bytes"
     return "failed", "wrong output"

@@ -118,7 +118,9 @@ def reach_death(job: Job, language: Language, report: EndReport) -> tuple[Status
 
 
 def _says_memory(language: Language, report: EndReport) -> bool:
-    return bool(language.memory) and re.search(language.memory, report.err + report.out) is not None
+    # What a program writes that ends by itself is its answer.
+    text = report.err if report.exit == 0 else f"{report.err}\n{report.out}"
+    return bool(language.memory) and re.search(language.memory, text, re.MULTILINE) is not None
 
 
 def _is_accepted(check: Script, job: Job, language: Language, report: EndReport) -> bool:
