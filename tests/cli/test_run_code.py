@@ -106,6 +106,18 @@ def test_files_of_a_request(client: httpx.Client):
     assert 422 == client.post("/run_code", json=body).status_code
 
 
+@pytest.mark.parametrize(
+    ("language", "name"), [("python", "main.py"), ("python", "./main.py"), ("bash", "test.sh"), ("java", "classes")]
+)
+def test_files_in_the_place_of_our_own(client: httpx.Client, language, name):
+    """No file of a request takes the place of its program, or of what a compiler makes: it is refused by name."""
+    if language == "java" and not shutil.which("javac"):
+        pytest.skip("needs javac: apt install openjdk-17-jdk-headless")
+    body = {"code": "", "language": language, "files": {name: ""}}
+    answer = client.post("/run_code", json=body)
+    assert (422, True) == (answer.status_code, name.removeprefix("./") in answer.json()["error"])
+
+
 @pytest.mark.ci
 def test_files_that_are_fetched(client: httpx.Client):
     """What a program leaves comes back in base64; what is no file, too large or not there is left out."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
@@ -130,15 +130,19 @@ def make_job(request: RunCode, limits: Limits) -> Job:
     memory_bytes = min(asked_bytes, limits.memory_bytes)
     limits = msgspec.structs.replace(limits, timeout_s=request.run_timeout, memory_bytes=memory_bytes)
     *compilers, run = _make_steps(request, limits)
+    language = _language(request.language)
+    files = _read_files(request.files, (*compilers, run))
+    sources = run.setup["files"].keys() - (language.files.keys() if language is not None else ())
+    if replaced := sources & files.keys():
+        raise RequestError(422, f"{min(replaced)!r} is the name of the program's own file")
     setup = {
         **run.setup,
         "stdin": (request.stdin or "").encode("utf-8", "surrogatepass"),
         "head_bytes": _OUTPUT_BYTES,
-        "files": {**run.setup["files"], **_read_files(request.files, run.setup["files"])},
+        "files": {**run.setup["files"], **files},
         "fetch": _read_names(request.fetch_files),
         "memory_bytes": memory_bytes,
     }
-    language = _language(request.language)
     return Job(
         tag=0,
         role="",
@@ -231,8 +235,11 @@ def _place_of(name: str) -> str:
     return str(path)
 
 
-def _read_files(files: dict[str, str | None], sources: Iterable[str]) -> dict[str, bytes]:
-    """Return files by name; raise RequestError for a name that leads out of the working folder, and for too many."""
+def _read_files(files: dict[str, str | None], steps: Sequence[Step]) -> dict[str, bytes]:
+    """Return files by name; raise RequestError for a name that leads out of the working folder, and for too many.
+
+    ``steps``: what runs beside them, and has or makes files of its own.
+    """
     if len(files) > _MAX_FILES:
         raise RequestError(422, f"{len(files)} files are too many; at most {_MAX_FILES}")
     contents: dict[str, Any] = {}
@@ -242,8 +249,9 @@ def _read_files(files: dict[str, str | None], sources: Iterable[str]) -> dict[st
             contents[path] = base64.b64decode(text or "", validate=True)
         except (binascii.Error, ValueError):
             raise RequestError(422, f"the content of {name[:80]!r} is not base64") from None
-    folders = {str(parent) for name in contents for parent in PurePosixPath(name).parents}
-    if both := folders & {*contents, *sources}:
+    others = {name for step in steps for name in (*step.setup["files"], *step.setup["keep"])}
+    folders = {str(parent) for name in {*contents, *others} for parent in PurePosixPath(name).parents}
+    if both := folders & {*contents, *others}:
         raise RequestError(422, f"{min(both)[:80]!r} is a file and a folder")
     if len(folders) > _MAX_FOLDERS:
         raise RequestError(422, f"the files lie in {len(folders):,} folders; at most {_MAX_FOLDERS:,}")
