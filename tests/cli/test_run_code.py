@@ -118,6 +118,16 @@ def test_files_in_the_place_of_our_own(client: httpx.Client, language, name):
     assert (422, True) == (answer.status_code, name.removeprefix("./") in answer.json()["error"])
 
 
+@pytest.mark.skipif(not shutil.which("g++"), reason="needs g++: apt install g++")
+def test_files_of_a_compiler(client: httpx.Client):
+    """A compiler finds the files of a request beside the source, and compiles it again with others."""
+    code = '#include <cstdio>\n#include "data/answer.h"\nint main() { std::printf("%d", ANSWER); }\n'
+    for number in (5, 6):
+        header = base64.b64encode(f"#define ANSWER {number}\n".encode()).decode()
+        answer = run(client, code, "cpp", files={"data/answer.h": header})
+        assert (str(number), 0) == (answer["run_result"]["stdout"], answer["compile_result"]["return_code"])
+
+
 @pytest.mark.ci
 def test_files_that_are_fetched(client: httpx.Client):
     """What a program leaves comes back in base64; what is no file, too large or not there is left out."""

@@ -151,8 +151,20 @@ def make_job(request: RunCode, limits: Limits) -> Job:
         limits=limits,
         slice_s=limits.timeout_s,
         allow_kept=False,
-        attempts=((*compilers, msgspec.structs.replace(run, setup=setup)),),
+        attempts=((*(_with_files(step, files) for step in compilers), msgspec.structs.replace(run, setup=setup)),),
     )
+
+
+def _with_files(step: Step, files: dict[str, bytes]) -> Step:
+    """Return the step of a compiler with files beside its sources, which decide what it makes too."""
+    if not files:
+        return step
+    preparation = step.preparation
+    if preparation is not None:
+        ready_setup = {**preparation.ready_setup, "files": {**files, **preparation.ready_setup["files"]}}
+        preparation = msgspec.structs.replace(preparation, ready_setup=ready_setup)
+    setup = {**step.setup, "files": {**files, **step.setup["files"]}}
+    return msgspec.structs.replace(step, setup=setup, preparation=preparation, makes="")
 
 
 def _make_steps(request: RunCode, limits: Limits) -> tuple[Step, ...]:
