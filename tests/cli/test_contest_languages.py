@@ -76,6 +76,7 @@ ENDS = {
     "exit status 1: no: nothing": "echo 6; echo no: nothing >&2; exit 1",
     "wrong output": "echo 7; echo no: nothing >&2",
     "the program died of SIGKILL": "echo 6; kill -9 $$",
+    "the program died of SIGABRT": "echo line 6: 6; seq 10000; kill -ABRT $$",
 }
 NO_MEMORY = {
     "failed": 'print "Out of memory!\\n";',

@@ -24,6 +24,8 @@ _SPARE_BYTES = 1 << 20
 _MOST_BYTES = 16 << 20
 """Bytes of output that are taken at most where less is expected."""
 _SHOWN_CHARACTERS = 2000
+_LAST_CHARACTERS = 16 << 10
+"""Characters at the end of the output in which a runtime may say why it ends."""
 
 
 class _Case(NamedTuple):
@@ -105,7 +107,8 @@ def reach_program_status(job: Job, outcome: Outcome) -> tuple[Status, str]:
 
 
 def _describe_failure(job: Job, language: Language, report: EndReport, case: _Case) -> tuple[Status, str]:
-    if death := reach_death(job, language, report):
+    last = report.out[-_LAST_CHARACTERS:]
+    if death := reach_death(job, language, msgspec.structs.replace(report, out=last)):
         return death
     if report.exit != 0:
         # What it writes to standard output is its answer.
