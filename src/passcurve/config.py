@@ -373,7 +373,7 @@ class ScoreOptions(msgspec.Struct, frozen=True, kw_only=True):
     ks: tuple[int, ...]
     ks_requested: bool
     """True when the user named them: a k without an estimate is then an error."""
-    every_k: bool
+    with_curve: bool
     metrics: tuple[Metric, ...]
 
 
@@ -382,15 +382,15 @@ def parse_scores(k: str | None, metric: str, gates: Sequence[int] = ()) -> Score
 
     Raises UsageError for an invalid k or an unknown metric.
     """
-    every_k = k is not None and k.strip() == ALL_KS
-    ks = DEFAULT_KS if k is None else () if every_k else parse_ks(k)
+    with_curve = k is not None and k.strip() == ALL_KS
+    ks = DEFAULT_KS if k is None else () if with_curve else parse_ks(k)
     metrics = parse_metrics(metric)
     if gates and Metric() not in metrics:
         metrics += (Metric(),)
     return ScoreOptions(
         ks=tuple(dict.fromkeys([*ks, *gates])),
-        ks_requested=k is not None and not every_k,
-        every_k=every_k,
+        ks_requested=k is not None and not with_curve,
+        with_curve=with_curve,
         metrics=metrics,
     )
 

@@ -112,12 +112,21 @@ def test_distinct_needs_the_programs():
 def test_every_k():
     """Every k from 1 to the least n, and a band for all of them at once that is wider than each alone."""
     counts = (*COUNTS, Counts(problem_id="P/4", n=4, c=1))
-    result = score_counts(counts, ScoreRequest(every_k=True, ks=()))
+    result = score_counts(counts, ScoreRequest(with_curve=True, ks=()))
     assert [1, 2, 3, 4] == [estimate.k for estimate in result.estimates] == list(result.curve.k)
     band = simultaneous_band([6, 6, 6, 6, 4], [*C, 1], [1, 2, 3, 4])
     assert list(result.curve.low) == band.simultaneous.low.tolist()
     for estimate, low, high in zip(result.estimates, result.curve.low, result.curve.high, strict=True):
         assert low <= estimate.new_problems.low < estimate.value < estimate.new_problems.high <= high
+
+
+def test_curve_of_many_samples():
+    """Beyond 200 a curve has the k of two digits and zeros, so that it does not take longer with each sample."""
+    counts = tuple(Counts(problem_id=str(c), n=1234, c=c) for c in (0, 1, 40, 900))
+    result = score_counts(counts, ScoreRequest(with_curve=True, ks=(777,)))
+    beyond = (*range(210, 780, 10), 777, *range(780, 1000, 10), 1000, 1100, 1200, 1234)
+    assert (*range(1, 201), *sorted(beyond)) == result.curve.k
+    assert len(result.curve.k) == len(result.estimates)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +139,7 @@ def test_every_k():
 )
 def test_every_k_of_nothing(counts, owed, message):
     """Where there is nothing to estimate from, all gives one k with the reason, and no curve."""
-    result = score_counts(counts, ScoreRequest(every_k=True, ks=()), owed)
+    result = score_counts(counts, ScoreRequest(with_curve=True, ks=()), owed)
     assert [(1, None)] == [(estimate.k, estimate.value) for estimate in result.estimates]
     assert message in result.estimates[0].reason
     assert result.curve is None
@@ -146,9 +155,8 @@ def test_copies():
     assert at_2.value is None
     assert "copies" in at_2.reason
     assert every.value is None
-    assert [1] == [
-        estimate.k for estimate in score_counts(counts, ScoreRequest(every_k=True, ks=()), uniform_problems=5).estimates
-    ]
+    curve = score_counts(counts, ScoreRequest(with_curve=True, ks=()), uniform_problems=5)
+    assert [1] == [estimate.k for estimate in curve.estimates]
 
 
 def test_few_copies_may_be_chance():

@@ -58,9 +58,9 @@ def read_report(paths: Sequence[Path], cache_dir: Path, options: ReportOptions) 
 
     Raises DataError and StoreError as ``score_run`` does.
     """
-    # pass@k at every k makes the curve; of pass^k its steps are enough.
+    # pass@k at every k of the curve makes it; of pass^k its steps are enough.
     powers = [Metric(name="pass^k", k=k) for k in _STEPS]
-    request = ScoreRequest(metrics=(Metric(), *powers), ks=HEADLINE_KS, every_k=True, level=options.level)
+    request = ScoreRequest(metrics=(Metric(), *powers), ks=HEADLINE_KS, with_curve=True, level=options.level)
     scored = [score_run(path, request, cache_dir, stale=options.stale) for path in paths]
     names = run_labels(
         [

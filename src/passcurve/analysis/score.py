@@ -167,13 +167,13 @@ def _without_sample(run: RunCounts, counts: Sequence[Counts]) -> str:
 
 
 def read_curve(path: Path, cache_dir: Path, level: float = 0.95, *, stale: bool = False) -> tuple[ScoredRun, Curve]:
-    """Return pass@k of stored verdicts for every k up to the least n, with its band; for n = 1 pass@1 and its interval.
+    """Return the curve of stored verdicts up to the least n, with its band; for n = 1 pass@1 and its interval.
 
     Raises DataError with the reason where pass@1 has no value, and as ``score_run`` does.
     """
     from passcurve.stats.metrics import ScoreRequest
 
-    scored = score_run(path, ScoreRequest(ks=(1,), every_k=True, level=level), cache_dir, stale=stale)
+    scored = score_run(path, ScoreRequest(ks=(1,), with_curve=True, level=level), cache_dir, stale=stale)
     first = scored.estimates[0]
     if first.value is None or first.new_problems is None:
         raise DataError(f"{str(path)!r} has no curve: {first.reason or 'pass@1 has no interval'}")

@@ -49,7 +49,7 @@ class Setup(NamedTuple):
             workers=self.workers,
             ks=self.scores.ks,
             ks_requested=self.scores.ks_requested,
-            every_k=self.scores.every_k,
+            with_curve=self.scores.with_curve,
             metrics=self.scores.metrics,
             level=self.score.level,
             verdict=self.options.verdict.value,

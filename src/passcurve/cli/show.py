@@ -181,7 +181,7 @@ def _show_scores(
     from passcurve.report import exchange, methods, terminal
     from passcurve.stats.metrics import ScoreRequest, lacks_requested_value
 
-    request = ScoreRequest(metrics=wanted.metrics, ks=wanted.ks, every_k=wanted.every_k, level=level)
+    request = ScoreRequest(metrics=wanted.metrics, ks=wanted.ks, with_curve=wanted.with_curve, level=level)
     scored = score.score_run(run, request, config.cache_dir(), stale=stale)
     unmet = lacks_requested_value(scored.estimates, wanted.metrics, ks_requested=wanted.ks_requested)
     lacks_samples = scored.attempted < max(1, scored.problems)

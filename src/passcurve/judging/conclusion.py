@@ -154,7 +154,7 @@ def _estimate(run: FinishedRun, counts: tuple[Counts, ...], diagnosis: Diagnosis
         groups = group_sizes(programs, (count.problem_id for count in counts))
     scores = score_counts(
         counts,
-        ScoreRequest(metrics=request.metrics, ks=request.ks, every_k=request.every_k, level=request.level),
+        ScoreRequest(metrics=request.metrics, ks=request.ks, with_curve=request.with_curve, level=request.level),
         run.collector.tally.owed,
         groups=groups,
         uniform_problems=run.collector.duplicates.count_uniform_problems(counts),

@@ -43,8 +43,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     ks: tuple[int, ...]
     ks_requested: bool = False
     """A k that was asked for and cannot be estimated is an error; a default one is not."""
-    every_k: bool = False
-    """Every k from 1 to the least n, besides ``ks``."""
+    with_curve: bool = False
+    """Every k of a curve up to the least n, besides ``ks``."""
     metrics: tuple[Metric, ...] = (Metric(),)
     level: float = 0.95
     """Level of the intervals."""
@@ -161,7 +161,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     estimates: tuple[Estimate, ...]
     curve: Curve | None
-    """pass@k with a band for all k at once, where every k was asked for."""
+    """pass@k with a band for all k at once, where a curve was asked for."""
     counts: tuple[Counts, ...]
     """n and c of each problem that the score covers; without a sample too, unless a subset was asked for."""
     benchmark: str

@@ -27,6 +27,8 @@ from passcurve.types import Counts, Curve, Estimate, Interval, Metric
 Groups = Sequence[Sequence[int]]
 """For each problem, the number of samples of each distinct program."""
 
+_EVERY_K = 200
+"""Up to here a curve has every k."""
 _UNIFORM_PROBLEMS = 5
 """From this number of problems on, uniform samples are taken for copies (temperature 0)."""
 
@@ -36,8 +38,8 @@ class ScoreRequest(NamedTuple):
 
     metrics: tuple[Metric, ...] = (Metric(),)
     ks: tuple[int, ...] = (1,)
-    every_k: bool = False
-    """Compute every k from 1 to the smallest n as well."""
+    with_curve: bool = False
+    """Compute every k of a curve up to the smallest n as well, see ``curve_ks``."""
     level: float = LEVEL
 
 
@@ -47,7 +49,7 @@ class Scores(NamedTuple):
     estimates: tuple[Estimate, ...]
     """In the order of the metrics, and of k within each."""
     curve: Curve | None
-    """Curve of pass@k, for a request of every k that gives several."""
+    """Curve of pass@k, for a request of one that gives several k."""
     copies: bool
     """The samples of a problem are copies of one program: n is 1 in effect."""
 
@@ -69,9 +71,9 @@ def score_counts(
     """
     copies = are_copies(uniform_problems, greedy=greedy)
     ks = request.ks
-    if request.every_k:
+    if request.with_curve:
         least = 1 if owed or copies or not counts else max(1, min(problem.n for problem in counts))
-        ks = tuple(sorted({*range(1, least + 1), *ks}))
+        ks = tuple(sorted({*curve_ks(least), *ks}))
     estimates: list[Estimate] = []
     for metric in dict.fromkeys(request.metrics):
         metric_ks = ks if metric.k is None else (metric.k,)
@@ -85,8 +87,18 @@ def score_counts(
         warning = "all samples of each problem are one program: at temperature 0 n would be 1 in effect"
         estimates = [_with_warning(item, warning) if item.k > 1 else item for item in estimates]
     by_name = {item.name: item for item in estimates}
-    curve = _curve(counts, list(by_name.values()), request.level) if request.every_k else None
+    curve = _curve(counts, list(by_name.values()), request.level) if request.with_curve else None
     return Scores(tuple(by_name.values()), curve, copies)
+
+
+def curve_ks(least: int) -> tuple[int, ...]:
+    """Return the k of a curve: all up to 200, then those of two digits and zeros (210, ... 990, 1000, 1100, ...).
+
+    The last one is ``least``.  An interval at each of 10,000 would take hours, and a picture shows no more.
+    """
+    rest = (k for size in range(1, len(str(least))) for k in range(10 * 10**size, 100 * 10**size, 10**size))
+    sparse = (k for k in rest if _EVERY_K < k < least)
+    return tuple(sorted({*range(1, min(least, _EVERY_K) + 1), *sparse, least}))
 
 
 def are_copies(uniform_problems: int, *, greedy: bool) -> bool:
