@@ -96,6 +96,18 @@ class TestResuming:
             assert [None] * 4 == [run.verdict_at(row) for row in (-1, 1, 3, 10**12)]
             assert (False, True) == (1 in run, 2 in run)
 
+    def test_lines_of_a_problem(self, rundir, header, line, verdict):
+        """The problems stand in the order of their rows, and the lines of one are read back without the others."""
+        rows = [line(4), line(0), line(6, "void"), *(line(row) for row in (2, 3, 1))]
+        moved = [*rows[:-1], msgspec.structs.replace(rows[-1], verdict=verdict(4))]
+        with rundir.open_session(header) as run:
+            run.append(rows)
+            assert [f"T/{row}" for row in range(5)] == run.problem_ids()
+            run.append(moved)
+            assert ["T/0", "T/4", "T/2", "T/3"] == run.problem_ids()
+            assert [moved[-1], rows[0]] == list(run.lines_of("T/4"))
+            assert [] == [*run.lines_of("T/1"), *run.lines_of("T/6"), *run.lines_of("T/9")]
+
     def test_void_is_owed(self, rundir, header, line):
         """A void verdict is counted, leaves its row owed and replaces no other verdict."""
         with rundir.open_session(header) as run:

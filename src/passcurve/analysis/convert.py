@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from passcurve.store.records.write import continuation, describe_losses, whole_p
 from passcurve.store.run_counts import check_samples
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import read_rows
+from passcurve.store.verdicts import StoredVerdicts
 from passcurve.types import Benchmark, Completion, Header, Problem, Script, Verdict
 
 _KS = {"cruxeval-scored": (1, 5)}
@@ -133,38 +134,41 @@ def _read_run(run: Path, cache_dir: Path, notes: list[str], *, stale: bool) -> t
         if not stored.attempt.finished:
             raise DataError(f"the run {str(run)!r} is not finished: judge it to its end, then convert it")
         footer = RunDir(run).footer(stored.attempt)
-        verdicts = {line.row: (line.digest, line.verdict) for line in stored.iter_lines()}
-    diagnosis = footer.diagnosis if footer is not None else None
-    excluded = diagnosis.scope.faulty if diagnosis is not None else frozenset()
+        diagnosis = footer.diagnosis if footer is not None else None
+        excluded = diagnosis.scope.faulty if diagnosis is not None else frozenset()
+        samples = tuple(_read_samples(run, header, stored, excluded, cache_dir))
+    if header.generation is not None:
+        order = {task: index for index, task in enumerate(dict.fromkeys(sample.task_id for sample in samples))}
+        samples = tuple(sorted(samples, key=lambda sample: order[sample.task_id]))
     if diagnosis is not None and diagnosis.withheld:
         notes.append(f"the score of this run is withheld: {diagnosis.withheld}")
     if excluded:
         notes.append(f"{len(excluded)} excluded problems are left out, as in the score")
+    return header, Record(kind="run", samples=samples)
+
+
+def _read_samples(
+    run: Path, header: Header, stored: StoredVerdicts, excluded: Container[str], cache_dir: Path
+) -> Iterator[ScoredSample]:
+    """Yield the samples with their verdicts, in the order of the file; raise DataError for one that has changed."""
     make = _sample_maker(header, cache_dir)
-    samples = []
-    rows = stored_completions(run) if header.generation is not None else _file_rows(run, header, cache_dir)
-    for row in rows:
-        if row.row not in verdicts or row.key.problem_id in excluded:
+    for row in stored_completions(run) if header.generation is not None else _file_rows(run, stored, cache_dir):
+        if row.key.problem_id in excluded or (line := stored.line_at(row.row)) is None:
             continue
-        digest, verdict = verdicts[row.row]
-        if digest != row.digest:
+        if line.digest != row.digest:
             raise DataError(f"row {row.row} of {header.samples!r} has changed since it was judged: judge it again")
-        samples.append(make(row, verdict))
-    if header.generation is not None:
-        order = {task: index for index, task in enumerate(dict.fromkeys(sample.task_id for sample in samples))}
-        samples.sort(key=lambda sample: order[sample.task_id])
-    return header, Record(kind="run", samples=tuple(samples))
+        yield make(row, line.verdict)
 
 
-def _file_rows(run: Path, header: Header, cache_dir: Path) -> Iterator[Completion]:
-    samples = samples_of(header.samples, run)
+def _file_rows(run: Path, stored: StoredVerdicts, cache_dir: Path) -> Iterator[Completion]:
+    header = stored.attempt.header
     if header.problems:
         # Rows of all problems are counted, and only those of some have verdicts.
-        tasks = dict.fromkeys(problem.id for problem in resolve.reload(header, cache_dir).problems)
+        tasks = [problem.id for problem in resolve.reload(header, cache_dir).problems]
     else:
-        with RunDir(run).read() as stored:
-            tasks = dict.fromkeys(line.verdict.key.problem_id for line in stored.iter_lines())
-    return (row for row in read_rows(samples, tasks) if isinstance(row, Completion))
+        tasks = stored.problem_ids()
+    rows = read_rows(samples_of(header.samples, run), tasks)
+    return (row for row in rows if isinstance(row, Completion))
 
 
 def _sample_maker(header: Header, cache_dir: Path) -> Callable[[Completion, Verdict], ScoredSample]:

@@ -56,35 +56,33 @@ def inspect_problem(run: Path, problem_id: str, cache_dir: Path, *, stale: bool 
     with RunDir(run).read() as stored:
         header = stored.attempt.header
         problems = {problem.id: problem for problem in resolve.reload(header, cache_dir).problems}
-        lines = {line.row: line for line in stored.iter_lines()}
-    judged = dict.fromkeys(line.verdict.key.problem_id for line in lines.values())
-    chosen = [judged_id for judged_id in judged if judged_id == problem_id]
-    chosen = chosen or [judged_id for judged_id in judged if judged_id.rpartition("/")[2] == problem_id]
-    if len(chosen) > 1:
-        raise DataError(f"{problem_id!r} is the last part of several ids: {', '.join(chosen)}; name one")
-    if not chosen or chosen[0] not in problems:
-        raise DataError(f"no verdict on {problem_id!r} in {str(run)!r}{nearest(problem_id, judged)}")
-    problem = problems[chosen[0]]
+        judged = stored.problem_ids()
+        chosen = [judged_id for judged_id in judged if judged_id == problem_id]
+        chosen = chosen or [judged_id for judged_id in judged if judged_id.rpartition("/")[2] == problem_id]
+        if len(chosen) > 1:
+            raise DataError(f"{problem_id!r} is the last part of several ids: {', '.join(chosen)}; name one")
+        if not chosen or chosen[0] not in problems:
+            raise DataError(f"no verdict on {problem_id!r} in {str(run)!r}{nearest(problem_id, judged)}")
+        problem = problems[chosen[0]]
+        lines = list(stored.lines_of(problem.id))
     if header.generation is not None:
         rows, missing = _generated_rows(run, problem.id), ""
     else:
         rows, missing = _file_rows(samples_of(header.samples, run), list(problems), problem.id)
     samples = []
-    for row, line in lines.items():
-        verdict = line.verdict
-        if verdict.key.problem_id == problem.id:
-            completion = rows.get(row)
-            if completion is not None and completion.digest != line.digest:
-                completion = None
-            samples.append(
-                InspectedSample(
-                    header=header,
-                    problem=problem,
-                    verdict=verdict,
-                    program=extract(problem, completion, header.extract) if completion is not None else None,
-                    missing=missing or f"row {row} of {header.samples!r} has gone or has changed since it was judged",
-                )
+    for line in lines:
+        completion = rows.get(line.row)
+        if completion is not None and completion.digest != line.digest:
+            completion = None
+        samples.append(
+            InspectedSample(
+                header=header,
+                problem=problem,
+                verdict=line.verdict,
+                program=extract(problem, completion, header.extract) if completion is not None else None,
+                missing=missing or f"row {line.row} of {header.samples!r} has gone or has changed since it was judged",
             )
+        )
     return sorted(samples, key=lambda sample: sample.verdict.key.sample_index)
 
 

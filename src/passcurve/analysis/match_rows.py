@@ -20,8 +20,8 @@ from passcurve.store.records.human_eval import read_rows as read_rows_with_verdi
 from passcurve.store.records.sample import MalformedRecordError
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import read_rows
-from passcurve.store.verdicts import require_finished
-from passcurve.types import Benchmark, Completion, Header, Problem, SampleKey, Verdict
+from passcurve.store.verdicts import StoredVerdicts, require_finished
+from passcurve.types import Benchmark, Completion, Header, Problem, SampleKey
 
 KEPT = "match.jsonl"
 """File in the run directory: a head with the signatures, then a line for each sample."""
@@ -110,11 +110,10 @@ def read_run_rows(path: Path, folder: Path, cache_dir: Path, diagnosis: Diagnosi
         attempt = stored.attempt
         require_finished(attempt, str(path))
         header = attempt.header
-        lines = {line.row: (line.digest, line.verdict) for line in stored.iter_lines()}
-    problems = {problem.id: problem for problem in resolve.reload(header, cache_dir).problems}
-    rows = [MatchRow(row, lines[row.row][1].status) for row in _completions(folder, header, list(problems), lines)]
-    if len(rows) < len(lines):
-        raise DataError(f"{str(path)!r} has fewer samples than verdicts: the samples have changed since")
+        problems = {problem.id: problem for problem in resolve.reload(header, cache_dir).problems}
+        rows = list(_rows_of_run(folder, header, list(problems), stored))
+        if len(rows) < len(stored):
+            raise DataError(f"{str(path)!r} has fewer samples than verdicts: the samples have changed since")
     scope = diagnosis.scope if diagnosis is not None else None
     if scope is not None:
         rows = [row for row in rows if row.completion.key.problem_id not in scope.faulty]
@@ -129,9 +128,7 @@ def read_run_rows(path: Path, folder: Path, cache_dir: Path, diagnosis: Diagnosi
     )
 
 
-def _completions(
-    folder: Path, header: Header, task_ids: Sequence[str], lines: dict[int, tuple[str, Verdict]]
-) -> Iterable[Completion]:
+def _rows_of_run(folder: Path, header: Header, task_ids: Sequence[str], stored: StoredVerdicts) -> Iterable[MatchRow]:
     """Yield the completions that were judged; raise DataError for one that has changed."""
     if header.generation is not None:
         rows: Iterable[object] = stored_completions(folder)
@@ -141,7 +138,7 @@ def _completions(
             raise DataError(f"the samples file {str(source)!r} of this run is gone: a match needs the texts")
         rows = read_rows(source, task_ids)
     for row in rows:
-        if isinstance(row, Completion) and row.row in lines:
-            if lines[row.row][0] != row.digest:
+        if isinstance(row, Completion) and (status := stored.status_at(row.row)) is not None:
+            if stored.digest_at(row.row) != row.digest:
                 raise DataError(f"row {row.row} of {header.samples!r} has changed since it was judged; judge it again")
-            yield row
+            yield MatchRow(row, status)

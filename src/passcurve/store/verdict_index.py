@@ -85,6 +85,15 @@ class VerdictIndex:
         """Yield the rows that have a scored verdict, in order."""
         return (row for row, summary in enumerate(self._summaries) if summary)
 
+    def problem_ids(self) -> list[str]:
+        """Return the problems that have a scored verdict, in the order of their first rows."""
+        return [self._problem_ids[number] for number in dict.fromkeys(map(self._problems.__getitem__, self.rows()))]
+
+    def rows_of(self, problem_id: str) -> Iterator[int]:
+        """Yield the rows of a problem that have a scored verdict, in order."""
+        number = self._problem_numbers.get(problem_id)
+        return (row for row in self.rows() if self._problems[row] == number)
+
     def statuses(self) -> dict[Status, int]:
         """Return the number of rows of each scored status."""
         # Count in bytes: an array counts item by item.

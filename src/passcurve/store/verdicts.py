@@ -156,6 +156,16 @@ class StoredVerdicts:
         """Yield the rows that have a scored verdict, in order."""
         return self._index.rows()
 
+    def problem_ids(self) -> list[str]:
+        """Return the problems that have a scored verdict, in the order of their first rows."""
+        return self._index.problem_ids()
+
+    def lines_of(self, problem_id: str) -> Iterator[VerdictLine]:
+        """Yield everything that is stored of the rows of a problem, in their order; raises what ``line_at`` raises."""
+        for row in self._index.rows_of(problem_id):
+            if line := self.line_at(row):
+                yield line
+
     def iter_lines(self) -> Iterator[VerdictLine]:
         """Yield everything that is stored of each row, in order of the rows; raises what ``line_at`` raises."""
         for row in self.rows():
