@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -11,7 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passcurve.stats import max_t_p, mcnemar_exact, pass_at_k, sign_flip_p, stratified_permutation_p
+from passcurve.stats import (
+    max_t_p,
+    mcnemar_exact,
+    pass_at_k,
+    sign_flip_p,
+    simultaneous_band,
+    stratified_permutation_p,
+)
 
 
 def by_enumeration(differences: list[Fraction]) -> float:
@@ -192,3 +200,37 @@ class TestStratified:
         """Rows of different lengths are not of the same problems."""
         with pytest.raises(ValueError, match=r"^A has 2 .*B has 3\b"):
             stratified_permutation_p([1, 1], [0, 1], [1, 1, 1], [0, 1, 1])
+
+
+class TestManyProblems:
+    """Draws for more problems than fit into memory at once."""
+
+    M = 10_003
+
+    def differences(self) -> np.ndarray:
+        """Return differences on no lattice."""
+        return np.random.default_rng(7).normal(0.001, 0.1, self.M)
+
+    def test_signs_are_those_of_one_block(self) -> None:
+        """The patterns are those that are drawn at once, whatever the blocks."""
+        differences, draws = self.differences(), 999
+        bits = np.frombuffer(np.random.default_rng(3).bytes(draws * ((self.M + 7) // 8)), np.uint8)
+        signs = 1 - 2 * np.unpackbits(bits.reshape(draws, -1), axis=1, count=self.M).astype(np.int8)
+        hits = sum(abs(float(row @ np.abs(differences))) >= abs(differences.sum()) for row in signs)
+        assert (1 + hits) / (1 + draws) == sign_flip_p(differences, draws, seed=3).p
+
+    @pytest.mark.parametrize("name", ["sign_flip_p", "max_t_p", "stratified_permutation_p", "simultaneous_band"])
+    def test_memory(self, name: str) -> None:
+        """No test takes memory for all draws of all problems, which would be 160 MB here."""
+        n, c = np.full(self.M, 4), np.random.default_rng(1).integers(0, 5, self.M)
+        functions = {
+            "sign_flip_p": lambda: sign_flip_p(self.differences(), 2000),
+            "max_t_p": lambda: max_t_p(self.differences()[:, None], 2000),
+            "stratified_permutation_p": lambda: stratified_permutation_p(n, c, n, c[::-1], 2, 2000),
+            "simultaneous_band": lambda: simultaneous_band(n, c, [1, 2], draws=2000),
+        }
+        tracemalloc.start()
+        functions[name]()
+        peak_bytes = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak_bytes < 120 << 20

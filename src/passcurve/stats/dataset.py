@@ -20,12 +20,14 @@ from passcurve.stats.intervals import Bounds, plus_two_t, t_interval, wilson
 from passcurve.stats.passk import pass_at_k
 from passcurve.stats.quantiles import t_quantile
 from passcurve.stats.rows import (
+    BLOCK_DRAWS,
     MOST_DRAWS,
     IntArray,
     Row,
     check_integer,
     check_open_unit,
     check_row,
+    draw_blocks,
     integer_array,
     number_row,
 )
@@ -228,9 +230,10 @@ def simultaneous_band(
     size = np.sqrt((deviations**2).sum(axis=0))
     rng = np.random.default_rng(seed)
     largest = np.empty(draws)
-    for start in range(0, draws, 1 << 12):
-        rows = min(1 << 12, draws - start)
-        maxima = np.abs(rng.standard_normal((rows, m + 2)) @ (deviations / size)).max(axis=1)
+    for start in range(0, draws, BLOCK_DRAWS):
+        rows = min(BLOCK_DRAWS, draws - start)
+        blocks = (rng.standard_normal((some, m + 2)) @ (deviations / size) for some in draw_blocks(rows, m + 2))
+        maxima = np.concatenate([np.abs(block).max(axis=1) for block in blocks])
         largest[start : start + rows] = maxima / np.sqrt(rng.chisquare(m + 1, rows) / (m + 1))
     quantile = t_quantile(m + 1, (1.0 - chance) / 2.0)
     critical = max(quantile, float(np.quantile(largest, chance, method="higher")))

@@ -21,7 +21,16 @@ from numpy.typing import ArrayLike
 from passcurve.stats.counts import check_finite
 from passcurve.stats.double_double import FloatArray
 from passcurve.stats.passk import pass_at_k
-from passcurve.stats.rows import MOST_DRAWS, IntArray, Row, check_integer, check_row, check_same_problems, number_row
+from passcurve.stats.rows import (
+    MOST_DRAWS,
+    IntArray,
+    Row,
+    check_integer,
+    check_row,
+    check_same_problems,
+    draw_blocks,
+    number_row,
+)
 
 _TIE = 1e-9
 _HALVES = 40
@@ -34,7 +43,6 @@ _UNITS = 2048
 """Largest denominator tried for differences that are multiples of one unit."""
 _WORK = 100_000_000
 """Most additions of an exact count on such a lattice."""
-_BLOCK = 1 << 12
 
 How = Literal["exact", "Monte Carlo"]
 
@@ -88,8 +96,8 @@ def sign_flip_p(differences: ArrayLike, draws: int = 99_999, seed: int = 0) -> T
         return Tested(_halves_p(values, reached), 0.0, "exact", 0, None)
     hits = 0
     rng = np.random.default_rng(seed)
-    for start in range(0, draws, _BLOCK):
-        signs = _draw_signs(rng, min(_BLOCK, draws - start), values.size)
+    for rows in draw_blocks(draws, values.size):
+        signs = _draw_signs(rng, rows, values.size)
         hits += int((np.abs(signs @ values) >= reached).sum())
     return _monte_carlo(hits, draws, seed)
 
@@ -121,9 +129,10 @@ def max_t_p(differences: ArrayLike, draws: int = MAX_T_DRAWS, seed: int = 0) -> 
     total = 1 << m if exact else draws
     rng = np.random.default_rng(seed)
     raw, stepped = np.zeros(order.size), np.zeros(order.size)
-    for start in range(0, total, _BLOCK):
-        rows = min(_BLOCK, total - start)
+    start = 0
+    for rows in draw_blocks(total, m):
         signs = _list_signs(start, rows, m) if exact else _draw_signs(rng, rows, m)
+        start += rows
         statistics = np.abs(signs @ scaled)
         raw += (statistics >= reached).sum(axis=0)
         # The largest among this hypothesis and those that follow it.
@@ -164,8 +173,7 @@ def stratified_permutation_p(
     rng = np.random.default_rng(seed)
     both = a.c + b.c
     score_a, score_b = _score_table(a.n, k), _score_table(b.n, k)
-    for start in range(0, draws, _BLOCK):
-        rows = min(_BLOCK, draws - start)
+    for rows in draw_blocks(draws, m):
         passed_a = rng.hypergeometric(both, a.n + b.n - both, a.n, size=(rows, m))
         difference = score_a.of(passed_a) - score_b.of(both - passed_a)
         hits += int((np.abs(difference.sum(axis=1)) >= reached).sum())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import reprlib
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,22 @@ _LARGEST = 2**63 - 1
 
 MOST_DRAWS = 10**7
 """Largest number of random draws; more would fill the memory and change no digit that matters."""
+
+BLOCK_DRAWS = 1 << 12
+"""Most random draws that are made at once."""
+
+_BLOCK_NUMBERS = 1 << 22
+"""Most random numbers that are drawn at once."""
+
+
+def draw_blocks(draws: int, columns: int) -> Iterator[int]:
+    """Yield the sizes of the blocks in which draws of ``columns`` numbers each are made, so that they fit into memory.
+
+    The numbers are those of one block: all sizes but the last are multiples of four, and random bits come 32 at a time.
+    """
+    rows = min(BLOCK_DRAWS, max(4, 1 << (_BLOCK_NUMBERS // columns).bit_length() >> 1))
+    for start in range(0, draws, rows):
+        yield min(rows, draws - start)
 
 
 class Row(NamedTuple):
