@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -12,9 +13,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from jailed import IS_ONE, LIMITS, Jailed, Process, descendants, jail_at, until
+from jailed import IS_ONE, LIMITS, Jailed, Process, descendants, jail_at, until, zygotes
 
-from passcurve.sandbox.job import Outcome
+from passcurve.harness.recording import pack_arguments, pack_calls
+from passcurve.judging.plan import CheckPlan
+from passcurve.sandbox.job import Job, Outcome
 from passcurve.sandbox.job_clock import FIRST_CHECK_S, ClockQuery, JobClock
 from passcurve.types import Limits
 
@@ -252,6 +255,43 @@ def test_a_limit_that_passed_unseen(jail: Jailed, limit: str, is_timed: bool):
     outcome = jail.end()
     assert {"of all tests": "timeout", "of one test": "test timeout"}[limit] == outcome.ended
     assert outcome.report is None
+
+
+def used_ns(process: Process) -> int:
+    """Return the CPU time of a process."""
+    return int(Path(f"/proc/{process.pid}/schedstat").read_text("utf-8").split()[0])
+
+
+def run_unseen(jail: Jailed, job: Job) -> float:
+    """Run a job in the kept process while its zygote is stopped; return the CPU time that it used meanwhile."""
+    below = descendants(zygotes(jail.pool)["jail"].pid)
+    before = {process: used_ns(process) for process in below if process.pid not in {other.parent for other in below}}
+    jail.pool.start(0, job)
+    process = until(lambda: next((one for one in before if used_ns(one) > before[one] + 1_000_000), None), "its start")
+    os.kill(process.parent, signal.SIGSTOP)
+    began_ns = used_ns(process)
+    stat = Path(f"/proc/{process.pid}/stat")
+    until(lambda: stat.read_text("utf-8").rpartition(") ")[2][0] != "R", "its end", 60.0)
+    used_s = (used_ns(process) - began_ns) * 1e-9
+    os.kill(process.parent, signal.SIGCONT)
+    return used_s
+
+
+def test_a_limit_that_passed_unseen_in_a_kept_process(jail: Jailed):
+    """A program that went over its limit in a kept process, whose zygote had no core, does not pass."""
+    plan = CheckPlan(calls=pack_calls([pack_arguments((), {})]))
+    program = "def f():\n    for _ in range(%d): pass\n    return 1\n"
+    # Tests of its own: those of others may be known to need new processes.
+    options = {"plan": plan, "limits": limits(0.2), "problem_id": "T/kept"}
+    quick, slow = (jail.job(program % n, CHECK, **options) for n in (1, 50_000_000))
+    for _ in range(50):
+        assert "report" == jail.run(quick).ended
+        # Where the zygote is stopped too late, it has ended the job before.
+        is_unseen = run_unseen(jail, slow) > 0.3
+        assert "timeout" == jail.end().ended
+        if is_unseen:
+            break
+    assert is_unseen
 
 
 def test_a_reading_that_came_late():

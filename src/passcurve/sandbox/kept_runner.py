@@ -225,7 +225,7 @@ class KeptRunner:
             self._cache.record_fit(running.key, is_fit=is_clean)
         if is_clean and running.is_compiled:
             self._queue.repeat(job)
-        elif running.is_interactive and ran and _may_be_over(job, ran):
+        elif ran and _may_be_over(job, ran):
             self._repeat_in_new(job)
         elif is_clean and ran and report and report.get("status") not in (None, *_INCONCLUSIVE):
             checked, known_report = running.referee_result, None
@@ -263,9 +263,10 @@ class KeptRunner:
 
 
 def _may_be_over(job: Job, result: JobResult) -> bool:
-    """Tell whether a sample that waited for the tests in turn may have slept beyond a limit: a new process tells.
+    """Tell whether a sample may have gone over a limit: a new process tells.
 
-    Nobody knows which part of the waiting was its own.
+    Nobody knows which part of the waiting was its own; and a zygote that gets no core finds the answer before it looks
+    at the clock.
     """
     return result.wall_ns * SECOND_NS > min(job.limits.timeout_s, job.test_s or math.inf)
 
