@@ -46,6 +46,13 @@ def test_cases_in_suites(tmp_path: Path) -> None:
     assert ([((1, 2),), ({3},)], [1, {2}]) == (unpack_values(check.inputs), unpack_values(check.expected))
 
 
+def test_what_is_called(tmp_path: Path) -> None:
+    """A function, a method of a class, or with statements whatever they name."""
+    statements = {"id": "a/0", "kind": "assertions", "tests": ["assert f(1) == 1", "assert C().g() == 2"]}
+    rows = (CASES, CASES | {"entry_point": "C.f"}, statements | {"entry_point": ""})
+    assert ["f", "C.f", ""] == [read(tmp_path, row).entry_point for row in rows]
+
+
 def test_stdin(tmp_path: Path) -> None:
     """Each input of a whole program is a text, with the text to write."""
     check = read(tmp_path, STDIN).check

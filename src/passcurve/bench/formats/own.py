@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import datetime as dt
+import keyword
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -12,7 +13,6 @@ import msgspec
 
 from passcurve.bench.choose import is_date
 from passcurve.bench.formats.contest_cases import limit_of_all
-from passcurve.bench.formats.human_eval import read_entry_point
 from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, excerpt, kind, listed, shown
 from passcurve.bench.languages import languages, with_confirmation
 from passcurve.bench.writing import find_writing
@@ -100,11 +100,20 @@ def _problem(row: Row) -> Problem:
         timeout_s=timeout_s,
         prompt=row.optional_text("prompt"),
         statement=row.optional_text("statement"),
-        entry_point=read_entry_point(row) if "entry_point" in needed else row.optional_text("entry_point"),
+        entry_point=_entry_point(row, name) if "entry_point" in needed else row.optional_text("entry_point"),
         suffix=row.optional_text("suffix"),
         date=_date(row),
         stop=find_writing(check.language).stops if isinstance(check, Script) else (),
     )
+
+
+def _entry_point(row: Row, kind_of_tests: str) -> str:
+    """Return the name of a function or ``Class.method``; empty for statements that use whatever a program defines."""
+    name = row.text("entry_point").strip()
+    parts = name.split(".") if name or kind_of_tests != "assertions" else ()
+    if not all(part.isidentifier() and not keyword.iskeyword(part) for part in parts):
+        raise row.fault(f"found entry_point {shown(name)}", "the name of a function")
+    return name
 
 
 def _date(row: Row) -> str:
