@@ -67,7 +67,7 @@ def test_a_steady_load_of_others_keeps_nobody_waiting(judge: pc.AsyncJudge):
     assert slow.done()
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_a_small_batch_does_not_wait_for_a_large_one(judge: pc.AsyncJudge):
     """Batches take turns, so one sample is judged long before twenty thousand that came before it."""
 

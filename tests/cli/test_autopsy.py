@@ -481,7 +481,7 @@ def test_an_excluded_problem_without_a_program(shell, starter):
     assert (2, 2, 2) == (judged["covered"], record["covered"], record["samples"])
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_profiles_withhold_as_judge_does(shell, starter):
     """A score of too few problems is withheld under each profile, with the reason; a k without a value is said."""
     problems = [starter.problems[f"starter/{number}"] for number in range(3)]

@@ -157,7 +157,7 @@ def test_a_sample_that_has_gone_cannot_be_judged_again(shell, starter):
     assert "changed" in done.err
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_what_autopsy_left_is_in_the_record(runs):
     """A report finds the variants that an autopsy of the same samples has judged."""
     assert 0 == runs("autopsy", "one.jsonl", "--policies", "raw,auto", "--subset").code

@@ -141,7 +141,7 @@ def test_a_body_that_is_too_large(server: Server):
     assert 200 == server.client.get("/healthz").status_code
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_a_full_queue(server: Server, starter):
     """What does not fit is refused with Retry-After; what was accepted is judged."""
     slow = [

@@ -321,7 +321,7 @@ def test_a_job_is_not_mistaken_for_the_next(jail: Jailed):
             assert (wanted.tag, status) == (outcome.tag, outcome.report["status"])
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 def test_a_job_that_ends_the_zygote_of_tests(jail: Jailed):
     """A job that a zygote does not survive is not repeated in kept processes for ever, and gets its verdict."""
     huge = msgspec.structs.replace(jail.job(ONE, IS_ONE + "#" * (65 << 20)), allow_kept=True)
