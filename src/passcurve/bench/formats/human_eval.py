@@ -43,11 +43,16 @@ def _parse(rows: Sequence[Row], _: ReadOptions) -> Parsed:
 FORMAT = Format("humaneval", _matches, _parse)
 
 
+def is_name(text: str) -> bool:
+    """Return whether a text can be the name of a function."""
+    return text.isidentifier() and not keyword.iskeyword(text)
+
+
 def read_entry_point(row: Row) -> str:
     """Return the name of the function that a row is about; raise DataError where it is none."""
     # Some published names end with a space, which a harness that pastes the name into a call does not notice.
     entry_point = row.text("entry_point").strip()
-    if not entry_point.isidentifier() or keyword.iskeyword(entry_point):
+    if not is_name(entry_point):
         raise row.fault(f"found entry_point {shown(entry_point)}", "the name of a function")
     return entry_point
 

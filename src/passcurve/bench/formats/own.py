@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import datetime as dt
-import keyword
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ import msgspec
 
 from passcurve.bench.choose import is_date
 from passcurve.bench.formats.contest_cases import limit_of_all
+from passcurve.bench.formats.human_eval import is_name
 from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, excerpt, kind, listed, shown
 from passcurve.bench.languages import languages, with_confirmation
 from passcurve.bench.writing import find_writing
@@ -71,8 +71,8 @@ def _as_json(value: Any) -> Any:
 
 
 def _matches(fields: Mapping[str, object]) -> bool:
-    kind = fields.get("kind")
-    return {"id", "kind"} <= fields.keys() or (isinstance(kind, str) and kind in _KINDS)
+    name = fields.get("kind")
+    return {"id", "kind"} <= fields.keys() or (isinstance(name, str) and name in _KINDS)
 
 
 def _parse(rows: Sequence[Row], _: ReadOptions) -> Parsed:
@@ -111,7 +111,7 @@ def _entry_point(row: Row, kind_of_tests: str) -> str:
     """Return the name of a function or ``Class.method``; empty for statements that use whatever a program defines."""
     name = row.text("entry_point").strip()
     parts = name.split(".") if name or kind_of_tests != "assertions" else ()
-    if not all(part.isidentifier() and not keyword.iskeyword(part) for part in parts):
+    if not all(map(is_name, parts)):
         raise row.fault(f"found entry_point {shown(name)}", "the name of a function")
     return name
 
