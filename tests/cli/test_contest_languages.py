@@ -86,7 +86,7 @@ NO_MEMORY = {
 
 
 def test_what_is_said_of_an_end(shell):
-    """What a program answers is no reason: a failure has its exit status, and the line that it wrote beside."""
+    """The message of a failure has the exit status and a line of standard error, and nothing of the answer."""
     _, rows = judge(shell, ENDS, "sh")
     assert {message: f"tests test 0: {message}" for message in ENDS} == {
         message: row["message"] for message, row in rows.items()

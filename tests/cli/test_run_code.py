@@ -110,7 +110,7 @@ def test_files_of_a_request(client: httpx.Client):
     ("language", "name"), [("python", "main.py"), ("python", "./main.py"), ("bash", "test.sh"), ("java", "classes")]
 )
 def test_files_in_the_place_of_our_own(client: httpx.Client, language, name):
-    """No file of a request takes the place of its program, or of what a compiler makes: it is refused by name."""
+    """A file with the name of the program, or of a file that its compiler makes, is refused; the error names it."""
     if language == "java" and not shutil.which("javac"):
         pytest.skip("needs javac: apt install openjdk-17-jdk-headless")
     body = {"code": "", "language": language, "files": {name: ""}}

@@ -247,10 +247,12 @@ def test_a_limit_that_passed_unseen(jail: Jailed, limit: str, is_timed: bool):
     earlier = set(descendants(os.getpid()))
     jail.pool.start(0, slow)
     if is_timed:
+        # The supervisor does nothing until it is time to ask for the clock.
         time.sleep(FIRST_CHECK_S)
         # Long enough to ask for the clock, too short to take the answer.
         jail.pool.wait(1e-6)
     until(lambda: any(has_used(process, 0.7) for process in set(descendants(os.getpid())) - earlier), "its end", 60.0)
+    # The result has left the sample; the tests report it meanwhile.
     time.sleep(0.3)
     outcome = jail.end()
     assert {"of all tests": "timeout", "of one test": "test timeout"}[limit] == outcome.ended
@@ -295,8 +297,9 @@ def test_a_limit_that_passed_unseen_in_a_kept_process(jail: Jailed):
 
 
 def test_a_reading_that_came_late():
-    """What an earlier test used between a reading of the clock and its arrival does not count for the next test."""
+    """A test is not charged for the time of earlier tests between a reading of the clock and its arrival."""
     clock = JobClock(slice_s=60.0)
+    # The readings below lie in the past, as those that arrive late do.
     time.sleep(0.3)
 
     def read_at(after_s: float) -> None:

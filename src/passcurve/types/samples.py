@@ -10,7 +10,7 @@ import msgspec
 
 
 def task_name(value: object) -> str | None:
-    """Return a task id as text; None for what is none.
+    """Return a task id as text, or None for a value that is no task id.
 
     Some benchmarks, such as MBPP, number their problems, and tables write whole numbers as 7.0 where one is missing.
     """
