@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from passcurve.sandbox.zygote import kernel
+
 DROPPABLE = """
 import ctypes, mmap, os
 from passcurve.sandbox.zygote import kernel, memory
@@ -47,3 +49,37 @@ def test_memory_that_the_kernel_may_drop_is_replaced() -> None:
     if done.stdout.startswith("none:"):
         pytest.skip(done.stdout)
     assert "False [] 0 0 9 True" == done.stdout.strip()
+
+
+HISTORY = """
+import random, sys
+from passcurve.sandbox.zygote import memory
+
+memory.lay_out()
+choice = random.Random(sys.argv[1])
+made = []
+for _ in range(3):
+    made += [bytes(choice.randrange(1, 470, 15)) for _ in range(choice.randrange(500, 1_000))]
+    choice.shuffle(made)
+    made.clear()
+# How many blocks are free shows in their count, so no more than places are compared.
+memory.use_up_free_blocks()
+made = [bytes(size) for size in range(1, 470, 16)], [[number] for number in range(3_000)], type("_", (), {})()
+print([*map(id, made[0])], [*map(id, made[1])][::100], id(made[2]))
+"""
+
+
+def test_what_was_freed_before_moves_nothing() -> None:
+    """Objects lie where they lie whatever a process has made, and in whatever order it has freed that."""
+    before = kernel.fix_addresses()
+    if before is None:
+        pytest.skip("address randomisation cannot be switched off here")
+    try:
+        command = [sys.executable, "-c", HISTORY]
+        runs = [subprocess.run([*command, seed], capture_output=True, text=True, check=True) for seed in "1234567"]
+    finally:
+        kernel.personality(before)
+    first, *others = (run.stdout.split() for run in runs)
+    assert 60 < len(first)
+    for other in others:
+        assert not [pair for pair in zip(first, other, strict=True) if pair[0] != pair[1]]

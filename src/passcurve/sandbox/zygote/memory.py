@@ -26,6 +26,9 @@ HEAP_BYTES = 8 << 20
 BLOCKS = 8_000
 """Blocks of CPython's allocator, of the largest size that it has, that are made at first; their arenas are kept."""
 
+ORDERED_BLOCKS = 1_500
+"""Blocks of that size that take all pools that were freed since, of which there are three or four."""
+
 MAPPED_BYTES = 16 << 20
 """Blocks of the C library from this size on get a mapping of their own."""
 
@@ -129,10 +132,30 @@ def use_up_free_blocks() -> None:
     have done; the start of fresh memory does not.
     """
     gc.collect()
+    _put_free_pools_in_order()
     _use_up(_NAME_BLOCK)
     _fill_attribute_cache()
-    for size in range(_BLOCK_STEP, _LARGEST_BLOCK + 1, _BLOCK_STEP):
+    sizes = iter(range(_BLOCK_STEP, _LARGEST_BLOCK + 1, _BLOCK_STEP))
+    # It lies where one of them was free, which must not be free again at the end.
+    _held.append(sizes)
+    for size in sizes:
         _use_up(size)
+
+
+def _put_free_pools_in_order() -> None:
+    """Give back the pools that were freed last once more, in order of their addresses.
+
+    CPython gives out a pool that was freed last first, and one for blocks of the same size as before with its free
+    blocks in the order in which those were freed.
+    """
+    blocks = [bytes(_LARGEST_BLOCK - _BYTES_HEAD) for _ in range(ORDERED_BLOCKS)]
+    by_place = {id(block): block for block in blocks}
+    places = sorted(by_place)
+    # Their numbers stay: they would be freed in an order that depends on that of the pools.
+    _held.append(places)
+    blocks.clear()
+    for place in reversed(places):
+        del by_place[place]
 
 
 def _use_up(size: int) -> None:
