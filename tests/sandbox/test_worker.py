@@ -219,18 +219,21 @@ def test_a_kept_process_is_made_while_a_job_runs(jail: Jailed):
     """A process that is made for later jobs takes no signals and no records from the one that runs."""
     program = (
         "import os, signal, socket, time\n"
+        "told = []\n"
+        "signal.signal(signal.SIGUSR1, lambda *_: told.append(1))\n"
         "def f():\n"
         "    try: socket.socket()\n"
         "    except OSError: pass\n"
-        "    time.sleep(0.5)\n"
+        "    while not told: time.sleep(0.01)\n"
         "    os.kill(os.getpid(), signal.SIGCONT)\n"
         "    return 1\n"
     )
     start(jail, program)
-    waiting = children(jail, "jail")[1]
+    _, waiting, working = children(jail, "jail")
     os.kill(waiting.pid, signal.SIGKILL)
+    until(lambda: len({*children(jail, "jail")} - {waiting}) == 3, "another process that is kept")
+    os.kill(working.pid, signal.SIGUSR1)
     outcome = jail.end()
-    assert waiting not in children(jail, "jail")
     assert "passed" == (outcome.report or {}).get("status"), outcome
     assert ("socket",) == outcome.refused or not jail.probe.jail.watched
 
