@@ -325,12 +325,13 @@ def test_a_client_that_says_nothing_or_reads_nothing(data: bytes):
 @pytest.mark.ci
 def test_bounds_of_all_requests_together():
     """Beyond a number of requests, or of bytes, they are refused, but for health; what has ended makes room."""
-    release = threading.Event()
+    release, arrivals = threading.Event(), threading.Semaphore(0)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         while (await receive())["more_body"]:
             pass
         if scope["path"] != "/healthz":
+            arrivals.release()
             await asyncio.to_thread(release.wait, 20)
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b""})
@@ -344,7 +345,7 @@ def test_bounds_of_all_requests_together():
         waiting = [threading.Thread(target=post) for _ in range(2)]
         for thread in waiting:
             thread.start()
-        time.sleep(1)
+            assert arrivals.acquire(timeout=20)
         post()
         post("/run_code")
         post("/healthz")
