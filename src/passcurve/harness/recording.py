@@ -23,9 +23,12 @@ MAX_CALLS = 10_000
 MAX_BYTES = 512 << 10
 """Total size of the recorded calls, in bytes: they are sent with each sample."""
 
-SECONDS = 1.0
+MAX_STEPS = 2_000_000
+"""Number of lines and calls that are traced: about a second, and the same ones whatever else the machine does."""
+SECONDS = 5.0
+"""Time after which tests end that take it with few steps, as those that sleep."""
 _STEPS = 64
-"""Number of lines and calls between two readings of the clock."""
+"""Number of lines and calls between two looks at both."""
 _USES = 100_000
 """Number of operations on results after which the tests are considered to loop on one."""
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
@@ -79,14 +82,14 @@ class RecordedCalls:
 def record_calls(prompt: Any, test: str, name: str, entry_point: str, seed: int) -> RecordedCalls:
     """Return the calls that ``check`` of the tests makes whatever results it gets.
 
-    ``prompt`` is a code object or None.  Recording ends at the first call that is not plain, or after SECONDS.
+    ``prompt`` is a code object or None.  Recording ends at the first call that is not plain, or when its time is over.
     """
     calls = RecordedCalls()
     recorder = _make_recorder(calls)
     names: dict[str, Any] = {"__name__": "tests"}
     random.seed(seed)
     # No timer: this process may be rewound afterwards, and a rewind does not restore timers.
-    limit = _TimeLimit(names, time.monotonic() + SECONDS)
+    limit = _TimeLimit(names)
     sys.settrace(limit.trace)
     try:
         tests = compile(_remove_assertions(ast.parse(test)), name, "exec", dont_inherit=True)
@@ -104,13 +107,14 @@ def record_calls(prompt: Any, test: str, name: str, entry_point: str, seed: int)
 
 
 class _TimeLimit:
-    """Trace function that raises an exception in the traced code after a deadline.
+    """Trace function that raises an exception in the traced code when a time is over.
 
     It does so at the next call, or at the next line of code whose globals are ``names``.
     """
 
-    def __init__(self, names: dict[str, Any], end_s: float) -> None:
-        self._names, self._end_s = names, end_s
+    def __init__(self, names: dict[str, Any]) -> None:
+        self._names = names
+        self._end_s = time.monotonic() + SECONDS
         self._steps = 0
         self._has_ended = False
         self.is_over = False
@@ -121,10 +125,13 @@ class _TimeLimit:
         if frame.f_globals.get("__name__") == __name__:
             return None
         self._steps += 1
-        if self._has_ended or (self._steps % _STEPS == 0 and time.monotonic() > self._end_s):
+        if self._has_ended or (self._steps % _STEPS == 0 and self._is_late()):
             self._has_ended = True
             raise _TimeOverError(self, frame)
         return self.trace if frame.f_globals is self._names else None
+
+    def _is_late(self) -> bool:
+        return self._steps > MAX_STEPS or time.monotonic() > self._end_s
 
 
 def pack_calls(calls: list[bytes]) -> bytes:
