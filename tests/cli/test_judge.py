@@ -19,6 +19,7 @@ import time
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -448,12 +449,15 @@ class TestTerminal:
 
     @pytest.mark.ci
     @pytest.mark.parametrize("columns", [pytest.param(20, marks=pytest.mark.nightly), 80])
-    def test_a_terminal(self, shell, long_run, columns):
+    def test_a_terminal(self, shell, starter, columns):
         """On a terminal of any width the progress display is wiped at the end."""
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        process = shell.start(*long_run, stderr=slave, env=shell.env | {"TERM": "xterm-256color"})
+        words = ("judge", "-", "--follow", "--run", "r", "--problems", "starter/0", "--workers", "1")
+        streams = {"stdin": subprocess.PIPE, "stderr": slave, "env": shell.env | {"TERM": "xterm-256color"}}
+        process = shell.start(*words, **streams)
         os.close(slave)
+        write_rows(process.stdin, [starter.right()])
         drawn = b""
         while select.select([master], [], [], 60)[0]:
             try:
@@ -463,10 +467,14 @@ class TestTerminal:
             if not piece:
                 break
             drawn += piece
+            if b"judged" in drawn and not process.stdin.closed:
+                write_rows(process.stdin, [starter.bad()])
+                process.stdin.close()
         os.close(master)
-        out, _ = process.communicate(timeout=60)
+        with process:
+            out = process.stdout.read()
         assert 0 == process.returncode
-        assert out.startswith(b"starter: 5 samples of 1 of 47 problems (--problems 'starter/0')\n")
+        assert out.startswith(b"starter: 2 samples of 1 of 47 problems (--problems 'starter/0')\n")
         assert b"judged" in drawn
         assert "" == screen(drawn, columns)
         assert drawn.count(b"\x1b[?25l") == drawn.count(b"\x1b[?25h"), "the cursor is hidden and not shown again"
@@ -506,6 +514,12 @@ class TestTerminal:
         done = shell("judge", "s.jsonl", "--subset")
         assert 2 == done.code
         assert not re.search(r"[\x1b\x07]", done.out + done.err)
+
+
+def write_rows(stream: BinaryIO, rows: list[dict[str, Any]]) -> None:
+    """Write rows as lines at once."""
+    stream.write(b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+    stream.flush()
 
 
 def screen(drawn: bytes, columns: int) -> str:
