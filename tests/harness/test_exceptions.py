@@ -234,7 +234,7 @@ arguments = st.one_of(
 )
 
 
-@settings(max_examples=1500, deadline=None, database=None)
+@settings(max_examples=1500, database=None)
 # Of a class that this version lacks, each rebuilding makes one of its own.
 @given(st.sampled_from(sorted(name for name in REBUILDABLE if hasattr(builtins, name))), arguments)
 def rebuild_any(name: str, given_arguments: tuple[Any, ...]) -> None:

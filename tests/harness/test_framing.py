@@ -117,7 +117,7 @@ class Lines(RuleBasedStateMachine):
 
 
 TestLines = Lines.TestCase
-TestLines.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
+TestLines.settings = settings(max_examples=40, stateful_step_count=20)
 
 
 def test_frames_split_at_every_byte():

@@ -134,7 +134,7 @@ values = st.recursive(
 
 
 @pytest.mark.nightly
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(values)
 def test_round_trip_of_any_value(value: object):
     """Any plain value, however nested, comes back exactly."""
@@ -150,7 +150,7 @@ def refuses(data: bytes) -> bool:
     return False
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.binary(max_size=300))
 def test_arbitrary_bytes(data: bytes):
     """Arbitrary bytes decode to a value or raise WireError."""
@@ -158,7 +158,7 @@ def test_arbitrary_bytes(data: bytes):
 
 
 @pytest.mark.ci
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(values, st.data())
 def test_damaged_bytes(value: object, data: st.DataObject):
     """The bytes of a value with some changed decode to a value or raise WireError."""
@@ -168,7 +168,7 @@ def test_damaged_bytes(value: object, data: st.DataObject):
     refuses(bytes(damaged))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(values)
 def test_truncated_and_extended_bytes(value: object):
     """A value without its last bytes, or with more after it, is refused."""
@@ -328,7 +328,7 @@ def test_decoding_is_fast(what: str):
 
 
 @pytest.mark.nightly
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_damaged_structure(data: st.DataObject):
     """Values with parts removed, repeated, moved or given other lengths are values or raise WireError."""

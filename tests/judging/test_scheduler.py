@@ -213,7 +213,7 @@ def test_items_put_while_running():
     assert ["b:1", "a:1 again"] == run_all(scheduler)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.booleans(), max_size=60), st.integers(1, 5), st.integers(1, 5), st.integers(1, 3))
 def test_nothing_is_lost_or_run_twice(items: list[bool], count: int, cores: int, ending: int):
     """Whatever is queued ends exactly once, never more at a time than there are slots."""

@@ -9,7 +9,7 @@ from fractions import Fraction
 import exact_passk as exact
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from passcurve.stats import naive_variance, pass_at_k, plug_in_at_k, plug_in_bias, unbiased_variance, var_pass_at_k
@@ -70,7 +70,6 @@ class TestPlugInBias:
 
     @given(CHANCES, sizes())
     @example(0.3, (40, 20))
-    @settings(deadline=None)
     def test_is_the_expectation_less_the_truth(self, p: float, size: tuple[int, int]) -> None:
         """It is the binomial mean of the plug-in less 1 - (1-p)^k, right to 1e-13."""
         n, k = size
@@ -97,7 +96,6 @@ class TestNaiveVariance:
     """Batches of k."""
 
     @given(CHANCES, st.integers(1, 500), st.integers(1, 1000))
-    @settings(deadline=None)
     def test_is_the_binomial_one(self, p: float, k: int, t: int) -> None:
         """It is q^k (1 - q^k) / t, right to 1e-14."""
         q = 1 - Fraction(p)
@@ -114,7 +112,6 @@ class TestUnbiasedVariance:
     """What the unbiased estimate varies."""
 
     @given(CHANCES, sizes())
-    @settings(deadline=None)
     def test_is_the_variance_over_the_binomial_law(self, p: float, size: tuple[int, int]) -> None:
         """It is the variance of the exact estimate over c ~ binomial(n, p), right to 1e-13."""
         n, k = size

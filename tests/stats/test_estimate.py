@@ -45,7 +45,7 @@ class TestValue:
         assert sum(c) / (n * 164) == one(of(*((n, x) for x in c)), 1).value
 
     @given(st.lists(st.integers(5, 90).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))), min_size=1))
-    @settings(deadline=None, max_examples=40)
+    @settings(max_examples=40)
     def test_is_correctly_rounded(self, pairs: list[tuple[int, int]]) -> None:
         """For ragged n it is the float nearest to the mean of the exact fractions."""
         exact = sum((exact_pass_at_k(n, c, 5) for n, c in pairs), Fraction(0)) / len(pairs)

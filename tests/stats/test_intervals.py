@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from passcurve.stats import clopper_pearson, paired_difference, plus_two_t, wilson
@@ -36,7 +36,6 @@ class TestPlusTwoT:
         assert high - low >= 1 / m
 
     @given(st.lists(st.floats(0, 1), min_size=1, max_size=50), st.floats(0.01, 0.999))
-    @settings(deadline=None)
     def test_stays_between_0_and_1_and_mirrors(self, scores: list[float], level: float) -> None:
         """The bounds are ordered, within [0, 1], and those of 1 - scores are 1 minus these."""
         low, high = plus_two_t(scores, level)

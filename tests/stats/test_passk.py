@@ -57,7 +57,6 @@ class TestExact:
         assert 1 - (1 - p) ** k == exact.binomial_mean(n, p, values)
 
     @given(counts())
-    @settings(deadline=None)
     def test_c_and_k_may_change_places(self, count: tuple[int, int, int]) -> None:
         """Drawing k samples against c passes is drawing c samples against k passes."""
         n, c, k = count
@@ -127,7 +126,7 @@ class TestPass:
         assert -math.inf == log_fail_at_k(200, 101, 100)
 
     @given(counts())
-    @settings(deadline=None, max_examples=50)
+    @settings(max_examples=50)
     def test_grows_with_c_and_with_k(self, count: tuple[int, int, int]) -> None:
         """One more pass or one more draw never lowers pass@k by more than rounding."""
         n, c, k = count
@@ -136,7 +135,6 @@ class TestPass:
         assert (np.diff(pass_at_k(n, c, np.arange(1, n + 1))) >= -slack).all()
 
     @given(counts(), st.integers(0, 3))
-    @settings(deadline=None)
     def test_pass_and_fail_make_one(self, count: tuple[int, int, int], more: int) -> None:
         """Pass and fail add up to 1 within two roundings."""
         n, c, k = count

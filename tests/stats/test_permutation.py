@@ -37,7 +37,7 @@ class TestSignFlip:
 
     @pytest.mark.ci
     @given(st.lists(st.fractions(-1, 1, max_denominator=12), min_size=1, max_size=9))
-    @settings(deadline=None, max_examples=60)
+    @settings(max_examples=60)
     def test_counts_what_enumeration_counts(self, differences: list[Fraction]) -> None:
         """For any few differences p is the share of the 2^m patterns that reach as far."""
         results = sign_flip_p([float(value) for value in differences])

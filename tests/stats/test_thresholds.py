@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import subsets
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from passcurve.stats import (
@@ -51,7 +51,6 @@ class TestPassHat:
         assert [1.0, 1.0] == pass_at_k(5, [5, 4], 5).tolist()
 
     @given(counts())
-    @settings(deadline=None)
     def test_is_fail_with_passes_and_failures_exchanged(self, count: tuple[int, int, int]) -> None:
         """It equals fail@k of n - c to the last bit."""
         n, c, k = count
@@ -75,7 +74,6 @@ class TestGPass:
 
     @pytest.mark.ci
     @given(counts(), st.fractions(0, 1, max_denominator=200))
-    @settings(deadline=None)
     def test_against_fractions(self, count: tuple[int, int, int], tau: Fraction) -> None:
         """The relative error is below 1e-14 where a float has all its digits."""
         n, c, k = count
@@ -96,7 +94,6 @@ class TestGPass:
 
     @pytest.mark.ci
     @given(counts())
-    @settings(deadline=None)
     def test_its_ends(self, count: tuple[int, int, int]) -> None:
         """Tau = 0 is pass@k and tau = 1 pass^k, to the last bit."""
         assert pass_at_k(*count) == g_pass_at_k(*count, 0)
@@ -141,7 +138,6 @@ class TestMeanGPass:
     """The mean over tau from 1/2 to 1."""
 
     @given(counts(most=120))
-    @settings(deadline=None)
     def test_published_is_the_published_sum(self, count: tuple[int, int, int]) -> None:
         """It is 2/k times the sum of G-Pass@k(i/k) over i = ceil(k/2)+1 .. k."""
         n, c, k = count
@@ -151,7 +147,6 @@ class TestMeanGPass:
 
     @pytest.mark.ci
     @given(counts(most=120))
-    @settings(deadline=None)
     def test_exact_is_the_integral(self, count: tuple[int, int, int]) -> None:
         """It is 2 times the sum of G-Pass@k over the steps of ceil(tau k), each as wide as it is within [1/2, 1]."""
         n, c, k = count

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import subsets
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from passcurve.stats import best_of_k, max_at_k, min_at_k, pass_at_k, pass_hat_k
@@ -20,7 +20,6 @@ class TestBestOf:
     """The sample with the highest score."""
 
     @given(st.lists(st.tuples(VALUES, st.integers(0, 2)), min_size=1, max_size=8), st.data())
-    @settings(deadline=None)
     def test_is_the_mean_over_subsets(self, samples: list[tuple[float, int]], data: st.DataObject) -> None:
         """It is the mean over all k-subsets of the mean value of those with the highest score."""
         n = len(samples)

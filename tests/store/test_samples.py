@@ -84,7 +84,7 @@ def odd_lines(draw: st.DrawFn) -> bytes:
 
 @pytest.mark.ci
 @given(text=odd_lines())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_the_quick_way_reads_as_the_thorough_one(text):
     """The fast path agrees with the full reader on every row that it accepts."""
     sizes = dict.fromkeys(KNOWN, 0)
@@ -355,7 +355,7 @@ class TestAnyBytes:
     """Files with arbitrary bytes."""
 
     @pytest.mark.nightly
-    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300, deadline=None)
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
     @given(st.lists(ANYTHING | NEARLY_ROWS, max_size=6), st.booleans())
     def test_every_line_is_a_row_or_listed(self, path, texts, packed):
         """Each line is a Completion, a MalformedLine or blank; a row of a known task always counts."""
@@ -370,7 +370,7 @@ class TestAnyBytes:
         assert {number for number, text in enumerate(texts, start=1) if _is_row(text)} == counted
 
     @pytest.mark.nightly
-    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300, deadline=None)
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
     @given(st.data())
     def test_rows_that_were_damaged(self, path, data):
         """A damaged row is a Completion or a MalformedLine, and does not change its neighbours."""
@@ -386,14 +386,14 @@ class TestAnyBytes:
         )
 
     @pytest.mark.nightly
-    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
     @given(st.lists(NEARLY_ROWS, max_size=5), st.lists(st.sampled_from([b"\n", b"\r\n"]), min_size=5, max_size=5))
     def test_ends_of_lines_do_not_matter(self, path, texts, ends):
         """The rows do not depend on their line ends."""
         mixed = read(path, b"".join(text + end for text, end in zip(texts, ends, strict=False)))
         assert read(path, b"".join(text + b"\n" for text in texts)) == mixed
 
-    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200, deadline=None)
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
     @given(st.integers(0, 40), st.data())
     def test_damaged_gzip_yields_rows_or_an_error(self, path, count, data):
         """A damaged gzip file gives rows, malformed lines, or an error that names the file."""
