@@ -84,6 +84,8 @@ ENDS = (
     "    s = sum(items)\n    return s<|im_end|>",
     "    s = sum(items)\n    return s</s> <|endoftext|>\n",
     "    s = sum(items)\n    return s<fim_pad>",
+    "    s = sum(items)\n    return s<\uff5cend\u2581of\u2581sentence\uff5c>",
+    "    s = sum(items)\n    return s<seed:eos>",
     "    s = sum(items)\n    return s```",
     f"```python\n{RIGHT.rstrip()}```",
     f"```python\n{RIGHT}```<|im_end|>",

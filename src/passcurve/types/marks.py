@@ -10,6 +10,7 @@ THINKING_TAGS = (
 """The tags between which models think."""
 
 SPECIAL_TOKEN = (
-    r"<\|[\w ]{2,40}\|>|</?s>|<(?:eos|bos|pad|unk|end_of_turn|EOT|fim_\w{3,9}|file_sep|endoftext)>|\[/?INST\]"
+    r"<\|[\w ]{2,40}\|>|<\uff5c[\w\u2581 ]{2,40}\uff5c>|</?s>"
+    r"|<(?:eos|bos|pad|unk|end_of_turn|EOT|fim_\w{3,9}|file_sep|endoftext|seed:eos)>|\[/?INST\]"
 )
 """A special token of a model, left in its text."""
