@@ -146,6 +146,32 @@ def test_what_prepares_the_function_is_kept(module: str):
 
 
 @pytest.mark.parametrize(
+    "module",
+    [
+        "def add(items):\n    return sum(items)\ndef total(items):\n    return globals()['add'](items)\n",
+        "import operator\ndef total(items):\n    return eval('operator.add(*items)')\n",
+        "START = 0\ndef total(items):\n    exec('global end; end = START')\n    return sum(items) + end\n",
+    ],
+)
+def test_what_a_function_may_find_by_its_name_in_a_text_is_kept(module: str):
+    """Where `eval`, `exec` or `globals` is called; a call of the function is dropped all the same."""
+    assert result_of(f"```python\n{module}NUMBERS = total([7]) + total\n```\n") == 3
+
+
+def test_blocks_that_other_blocks_need_are_taken():
+    """A helper in a block of its own comes with the block of its imports."""
+    blocks = (
+        "import operator\n",
+        "def add(a, b):\n    return operator.add(a, b)\n",
+        "def total(items):\n    return add(*items)\n",
+    )
+    text = "Now:\n".join(f"```python\n{block}```\n" for block in blocks)
+    assert result_of(text) == 3
+    # In whatever order they stand.
+    assert result_of("Now:\n".join(f"```python\n{block}```\n" for block in reversed(blocks))) == 3
+
+
+@pytest.mark.parametrize(
     "demonstration",
     [
         "print(fib(int(input())))",

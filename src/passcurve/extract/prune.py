@@ -30,6 +30,8 @@ from passcurve.extract.step import Change, Task
 _STARTERS = frozenset({"def", "class", "import", "from", "async"})
 _SETTERS = frozenset({"setrecursionlimit", "set_int_max_str_digits"})
 """Methods of ``sys`` that raise the limits on recursion and on digits."""
+_REFLECTION = frozenset({"eval", "exec", "globals"})
+"""Functions of Python that find a name of the program by its text."""
 _BUILTINS = frozenset(dir(builtins)) - {"input", "print"}
 """Names that a block has from Python; scripts often have another ``input`` or ``print``."""
 _READERS = re.compile(r"\b(?:input|stdin|open)\b")
@@ -87,8 +89,7 @@ def _take_answer(task: Task, blocks: Sequence[Block], likely: Sequence[Block]) -
         tree = task.parser.read(parts[id(block)]).tree
         if tree is None or not has_entry_point(tree, entry_point):
             continue
-        lacking = _lacking(parts[id(block)], tree)
-        others = [other for other in likely if other is not block and lacking & bound[id(other)]]
+        others = _providers(task, block, likely, parts, bound)
         drawbacks = _drawbacks(tree, entry_point, [parts[id(one)] for one in (block, *others)])
         # Of two that are as good the later one stays.
         if best is None or drawbacks < best[0]:
@@ -104,6 +105,20 @@ def _take_answer(task: Task, blocks: Sequence[Block], likely: Sequence[Block]) -
         return Change(text=block.text, note=describe_taken(blocks, taken))
     text = "\n\n".join(parts[id(one)].rstrip("\n") for one in taken) + "\n"
     return Change(text=text, note=describe_taken(blocks, taken) + _cut_note(taken, parts))
+
+
+def _providers(
+    task: Task, block: Block, likely: Sequence[Block], parts: dict[int, str], bound: dict[int, set[str]]
+) -> list[Block]:
+    """Return the other blocks that define a name that a block lacks, or that one of these blocks lacks in turn."""
+    taken = {id(block)}
+    present, lacking = set[str](), _lacking(task, parts[id(block)])
+    while names := lacking - present:
+        present |= names
+        more = [other for other in likely if id(other) not in taken and names & bound[id(other)]]
+        taken.update(map(id, more))
+        lacking = set[str]().union(*(_lacking(task, parts[id(other)]) for other in more)) - bound[id(block)]
+    return [other for other in likely if other is not block and id(other) in taken]
 
 
 def _defining(task: Task, blocks: Sequence[Block]) -> list[Block]:
@@ -144,8 +159,11 @@ def _bound_in(tree: ast.Module) -> set[str]:
     return set().union(*(bound_names(statement) for statement in tree.body))
 
 
-def _lacking(text: str, tree: ast.Module) -> set[str]:
+def _lacking(task: Task, text: str) -> set[str]:
     """Return the names that a block looks up and has neither of its own nor from Python."""
+    tree = task.parser.read(text).tree
+    if tree is None:
+        return set()
     try:
         names = unbound_names(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -251,6 +269,7 @@ def _find_needed(statements: Sequence[Statement], entry_point: str) -> set[int]:
     last = {name: at for at, one in enumerate(statements) if is_definition(one.node) for name in one.bound}
     effects = Effects({name: statements[at] for name, at in last.items()}, entry_point)
     providers: dict[str, list[int]] = {}
+    nameable = [at for at, statement in enumerate(statements) if _is_nameable(statement.node)]
     for at, statement in enumerate(statements):
         superseded = is_definition(statement.node) and all(last[name] > at for name in statement.bound)
         for name in statement.changed | effects.of(statement) | (set() if superseded else statement.bound):
@@ -262,11 +281,20 @@ def _find_needed(statements: Sequence[Statement], entry_point: str) -> set[int]:
         if name in seen:
             continue
         seen.add(name)
-        for at in providers.get(name, ()):
+        # Such a function may look up any name.
+        others = nameable if name in _REFLECTION else ()
+        for at in (*providers.get(name, ()), *others):
             if at not in kept and not statements[at].is_never_kept:
                 kept.add(at)
                 names += statements[at].used
     return kept
+
+
+def _is_nameable(node: ast.stmt) -> bool:
+    """Tell whether a statement gives a name a meaning and does nothing else."""
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        return not any(isinstance(inner, ast.Call) for inner in walk_outside_functions(node))
+    return is_definition(node) or isinstance(node, ast.Import | ast.ImportFrom)
 
 
 def _describe_statement(node: ast.stmt, looked_up: Sequence[tuple[int, set[str]]]) -> Statement:
