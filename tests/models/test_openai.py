@@ -362,6 +362,14 @@ def test_a_null_in_the_extra_body_takes_a_field_away(client, server, sample_requ
     assert 5 == sent["top_k"]
 
 
+@pytest.mark.parametrize("seed", [None, 7])
+def test_the_seed_of_a_reply_is_the_one_that_was_sent(client, server, sample_request, seed):
+    """Where the user takes the field away there is none, and one of the user's is that of every sample."""
+    replies = list(client(extra_body={"seed": seed}).generate(sample_request(0, 1)))
+    assert [seed, seed] == [reply.seed for reply in replies]
+    assert seed == server.requests[-1].get("seed")
+
+
 def test_tokens_in_one_sense():
     """Cached tokens beside the others, thinking in the sum alone, and no count of the prompt at all."""
     usage = {"prompt_tokens": 10, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 5000}}

@@ -103,6 +103,13 @@ class OpenAI:
         body["seed"] = sample_seed(decoding.seed, prompt.problem_id, indices[0])
         return with_extra_body(body, self._settings.extra_body)
 
+    def _seed(self, request: SampleRequest, index: int) -> int | None:
+        """Return the seed that a request is sent with, which the user may have set or taken away."""
+        if "seed" not in self._settings.extra_body:
+            return sample_seed(request.decoding.seed, request.prompt.problem_id, index)
+        seed = self._settings.extra_body["seed"]
+        return seed if type(seed) is int else None
+
     def _send(self, request: SampleRequest, indices: list[int]) -> ApiResponse:
         prompt, decoding = request.prompt, request.decoding
         prompt_chars = len(prompt.text) + sum(len(message.content) for message in prompt.messages)
@@ -132,7 +139,7 @@ class OpenAI:
         self, response: ApiResponse, request: SampleRequest, indices: list[int], choices: list[_Choice]
     ) -> list[Reply]:
         body, usage = response.body, _usage(response.body)
-        seed = sample_seed(request.decoding.seed, request.prompt.problem_id, indices[0])
+        seed = self._seed(request, indices[0])
         replies: list[Reply] = []
         for index, choice in zip(indices, choices, strict=False):
             # The server counts tokens per request, not per sample.
