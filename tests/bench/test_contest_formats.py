@@ -125,9 +125,10 @@ def test_apps():
 
 @pytest.mark.ci
 def test_rows_without_ids_are_counted():
-    """Rows without ids, as TACO has them, have their numbers among the rows: blank lines do not count."""
-    row = json.dumps({name: value for name, value in APPS.items() if name != "problem_id"})
-    problems = parse_problems(f"{row}\n\n{row}\n\n\n{row}\n".encode(), "b.jsonl")
+    """Rows without ids, as TACO has them, have their numbers among the rows: blank lines and titles do not count."""
+    row = {name: value for name, value in APPS.items() if name != "problem_id"}
+    first, second, third = (json.dumps({**row, "name": name}) for name in ("Sum", None, "Sum"))
+    problems = parse_problems(f"{first}\n\n{second}\n\n\n{third}\n".encode(), "b.jsonl")
     assert ["0", "1", "2"] == [problem.id for problem in problems]
 
 
