@@ -312,6 +312,7 @@ HARNESSES = {
     "a name of the module": ("c = 0\ndef f():\n    global c\n    c += 1\nf()\nprint(6)", False, False),
     "return": ("print(6)\nreturn", True, True),
     "Solution": ("class Solution:\n    pass\nprint(6)", False, True),
+    "Solution in a comment": ("# Without class Solution\nprint(6)", True, True),
     "imports alone": ("import sys", False, False),
     # ``call_method`` takes SystemExit; a process that ends has no result.
     "exit": ("print(6)\nexit(3)", True, True),
