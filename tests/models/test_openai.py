@@ -362,6 +362,13 @@ def test_a_null_in_the_extra_body_takes_a_field_away(client, server, sample_requ
     assert 5 == sent["top_k"]
 
 
+def test_the_number_of_choices_is_no_field_of_the_users(client):
+    """Choices that nobody has asked for would be paid and dropped; 1 changes nothing."""
+    with pytest.raises(UsageError, match="--per-request"):
+        client(extra_body={"n": 3})
+    client(extra_body={"n": 1})
+
+
 @pytest.mark.parametrize("seed", [None, 7])
 def test_the_seed_of_a_reply_is_the_one_that_was_sent(client, server, sample_request, seed):
     """Where the user takes the field away there is none, and one of the user's is that of every sample."""

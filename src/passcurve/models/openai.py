@@ -56,6 +56,8 @@ class OpenAI:
         """Take the name of the model behind the colon."""
         if not argument:
             raise UsageError("openai: names no model; write it like openai:MODEL, and the server as --base-url URL")
+        if settings.extra_body.get("n") not in (None, 1):
+            raise UsageError("--extra-body: n is what --per-request says; leave it out")
         return cls(argument, settings)
 
     def generate(self, request: SampleRequest) -> Iterator[Reply]:
