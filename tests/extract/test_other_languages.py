@@ -84,6 +84,22 @@ def test_first_fence_without_a_name() -> None:
     assert "    return 2;" in program(CPP, "```cpp\n    return 1;\n```\n```cpp\n    return 2;\n```", "fence-last")
 
 
+def test_the_last_version_of_a_function_counts() -> None:
+    """A correction replaces a draft; an outline, an import of the function and a version that is cut off do not."""
+    draft, right = (f"```js\nfunction twice(x) {{\n  return {body};\n}}\n```\n" for body in ("x", "2 * x"))
+    assert "return 2 * x;" in program(JS, f"First:\n{draft}Wait, corrected:\n{right}")
+    for other in (
+        "```js\nfunction twice(x) {\n  // your code\n}\n```\n",
+        "```js\nconst twice = require('./twice');\nconsole.log(twice(2));\n```\n",
+        "```js\nfunction twice(x) {\n  return x\n",
+        "```js\nconsole.log(twice(2));\n```\n",
+    ):
+        assert "return 2 * x;" in program(JS, f"{right}\nThe other:\n{other}")
+    # Alone an outline is what the model wrote.
+    assert "// your code" in program(JS, "```js\nfunction twice(x) {\n  // your code\n}\n```\n")
+    assert "x + x" in program(JS, f"{draft}Shorter:\n```js\nconst twice = x => x + x;\nlet o = {{}};\n```\n")
+
+
 def test_java_class() -> None:
     """A class keeps its other methods and loses its main and its last braces; one of another name is renamed."""
     body = "    public static long twice(long x) {\n        return add(x, x);\n    }\n"

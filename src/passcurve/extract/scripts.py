@@ -44,7 +44,7 @@ class TakeFence(msgspec.Struct, frozen=True):
     which: Literal["auto", "first", "last", "longest"]
 
     def __call__(self, task: Task, text: str) -> Change | None:
-        """Take the block; ``auto`` takes the first that declares the function."""
+        """Take the block; ``auto`` takes the last that writes the function."""
         blocks = _find_blocks(task, text)
         if not blocks:
             rest, note = _without_lead(task, text)
@@ -64,8 +64,10 @@ class TakeFence(msgspec.Struct, frozen=True):
             case "auto":
                 name = _function(task)
                 # The program may have no name beside an example of its use that has one.
-                candidates = (*blocks, *all_blocks) if name else ()
-                return next((block for block in candidates if _declares(task, block.text, name)), blocks[0])
+                candidates = (*blocks[::-1], *all_blocks[::-1]) if name else ()
+                declaring = [block for block in candidates if _declares(task, block.text, name)]
+                written = (block for block in declaring if not _is_left_open(task, block, name))
+                return next(written, (declaring or blocks)[0])
         return blocks[0]
 
 
@@ -315,6 +317,23 @@ def _declarations(task: Task) -> list[re.Match[str]]:
 
 def _declares(task: Task, text: str, name: str) -> bool:
     return re.search(_writing(task).defines.replace("NAME", re.escape(name)), text, re.MULTILINE) is not None
+
+
+def _is_left_open(task: Task, block: Block, name: str) -> bool:
+    """Tell whether a block is cut off, imports the function, or has nothing but comments as its body."""
+    writing, text = _writing(task), block.text
+    braces = find_braces(text, writing)
+    if not block.closed and sum(1 if brace == "{" else -1 for _at, brace in braces) > 0:
+        return True
+    *_, declared = re.finditer(writing.defines.replace("NAME", re.escape(name)), text, re.MULTILINE)
+    if re.match(r"\s*(?:await\s+import|require)\b", text[declared.end() :]):
+        return True
+    code = blank_texts(text, writing)
+    opening = code.find("{", declared.end())
+    end = _end_of_block(braces, opening) if opening >= 0 else None
+    if end is None or ";" in code[declared.end() : opening]:
+        return False
+    return not code[opening + 1 : end - 1].strip()
 
 
 def _writing(task: Task) -> Writing:
