@@ -541,6 +541,17 @@ def test_one_value_from_a_file_for_an_option_that_may_be_repeated(shell, server,
     assert ["\ndef"] == server.requests[0]["stop"]
 
 
+def test_fields_of_requests_as_a_table_of_a_file(shell, server, answers):
+    """A table is as good as JSON in a text."""
+    (shell.folder / "c.toml").write_text(
+        f'model = "openai:tiny-coder"\nbase-url = "{server.url}"\nn = 1\nproblems = "starter/0"\n'
+        "[extra-body]\ntop_k = 20\nchat_template_kwargs = {thinking = false}\n"
+    )
+    done = shell("run", "starter", "--config", "c.toml")
+    assert 0 == done.code, done.err
+    assert (20, {"thinking": False}) == (server.requests[0]["top_k"], server.requests[0]["chat_template_kwargs"])
+
+
 def test_more_requests_at_once_than_open_files(shell, server, words):
     """Connections that this process may not have are refused before the first request, in one line."""
     shell.before = ("sh", "-c", 'ulimit -n 200; exec "$@"', "sh")
@@ -558,10 +569,16 @@ def typed(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("tempratur = 1\n", "'tempratur'.*'temperature'"), ("a = [", "c.toml.*TOML")],
+    [
+        ("tempratur = 1\n", "'tempratur'.*'temperature'"),
+        ("a = [", "c.toml.*TOML"),
+        ("[run]\nn = 1\n", "'run' is a table"),
+        ("n = true\n", "'True' is not a valid int"),
+        ("concurrency = 2.5\n", "'2.5' is not a valid int"),
+    ],
 )
 def test_a_file_of_options_that_is_none(typed, tmp_path, text, message):
-    """An unknown option is refused with the nearest name, and so is a file that is not TOML."""
+    """An unknown option is refused with the nearest name, and so are no TOML, a table, and a number that is none."""
     (tmp_path / "c.toml").write_text(text)
     done = typed("--config", "c.toml", "--model", "mutant:")
     assert 2 == done.exit_code

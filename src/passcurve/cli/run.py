@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
@@ -15,7 +16,7 @@ from passcurve.cli.output import handle_errors, warn, write_json, write_lines
 from passcurve.cli.request import check_options
 from passcurve.cli.result import exit_code, result_lines, result_record, write_warnings
 from passcurve.cli.run_options import PromptOptions, SamplingOptions, ServerOptions, model_settings
-from passcurve.errors import PasscurveError, UsageError
+from passcurve.errors import DataError, PasscurveError, UsageError
 from passcurve.generation.setup import Model
 from passcurve.types import Prices
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from passcurve.cli.request import Setup
     from passcurve.judging.run import Request, Result
 
+_OBJECT = "extra-body"
+"""The option that takes an object."""
 _SEVERITY = (0, 3, 2, 1)
 """Exit codes, the most severe last."""
 
@@ -35,16 +38,28 @@ def _read_config(context: typer.Context, path: Optional[Path]) -> Optional[Path]
         with handle_errors(as_json=False):
             options = {name: option for option in context.command.params for name in option.opts}
             names = [name.removeprefix("--") for name in options if name.startswith("--")]
-            values = {options[f"--{name}"]: value for name, value in config.read_options(path, names).items()}
-            context.default_map = {str(option.name): _as_default(option, value) for option, value in values.items()}
+            values = config.read_options(path, names)
+            context.default_map = {
+                str(options[f"--{name}"].name): _as_default(options[f"--{name}"], name, value)
+                for name, value in values.items()
+            }
     return path
 
 
-def _as_default(option: Any, value: object) -> object:
-    """Return a value of a file as the command line has it: a list where an option may be repeated, else a text."""
+def _as_default(option: Any, name: str, value: object) -> object:
+    """Return a value of a file as the command line has it: a list where an option may be repeated, else a text.
+
+    The fields of requests may be a table.  Raises DataError for any other.
+    """
+    if isinstance(value, dict):
+        if name != _OBJECT:
+            raise DataError(f"--config: {name!r} is a table; options stand outside of tables, as in `n = 20`")
+        return json.dumps(value, default=str)
     if option.multiple:
         return value if isinstance(value, list) else [value]
-    return ",".join(map(str, value)) if isinstance(value, list) else value
+    if option.is_flag:
+        return value
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def run(
