@@ -119,6 +119,17 @@ def test_rows_without_the_field(extract):
     assert [("no_code_field", 1, True), ("empty_text", 1, False)] == [(f.name, f.rows, f.withholds) for f in findings]
 
 
+def test_one_field_with_code_of_several_kinds():
+    """Rows that have the same field count as such, whatever reads each best; others have no text."""
+    observer = InputObserver("raw")
+    kinds = [("code", "use --field code"), ("code", "use --field code:solution"), ("code", "use --field code"), ()]
+    for row, hints in enumerate(kinds):
+        observer.observe(PROBLEM, completion(row, None, missing=NO_CODE_FIELD, hints=hints))
+    (finding,) = observer.report(rows=4).findings
+    assert "3 rows have `code`, none has `completion` or `solution` (1 more has no text in it)" in finding.text
+    assert finding.text.endswith("use --field code")
+
+
 @pytest.mark.parametrize(
     "text",
     [

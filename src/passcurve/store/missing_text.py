@@ -54,11 +54,14 @@ class MissingText:
             text, remedy = f"{n_rows(named)} {have(named)} an error and no answer", hints[1]
         elif hints:
             field, remedy = hints
+            # What reads it best may differ from row to row.
+            named = sum(count for other, count in self.remedies.items() if other[:1] == (field,))
             is_all = rows == seen
             none = "none has" if is_all else "but not"
             empty = "an empty `solution`" if field == "completion" else "`completion` or `solution`"
             text = f"{n_rows(named)} {have(named)} `{field}`, {'and' if field == 'completion' else none} {empty}"
-            text += f" ({rows - named} more have no text in it)" if rows > named else ""
+            others = rows - named
+            text += f" ({others} more {have(others)} no text in it)" if others else ""
             # The option reads a field of all rows.
             remedy = f"rename `{field}` in them" if remedy.startswith("use --field") and not is_all else remedy
         else:
