@@ -13,7 +13,7 @@ import pytest
 
 from passcurve.bench.resolve import load
 from passcurve.errors import DataError, ModelError, UnknownNameError, UsageError
-from passcurve.models.backend import Settings
+from passcurve.models.backend import ServerSettings, Settings
 from passcurve.models.function import Function
 from passcurve.models.mutant import Mutant, apply_temperature, deck, mutations
 from passcurve.models.recorded import Recorded
@@ -23,6 +23,22 @@ from passcurve.registry import backend
 from passcurve.types import Assertions, Cases, Check, FunctionTests, Problem, Prompt, UnitTests
 
 SETTINGS = Settings(request_timeout_s=5.0)
+
+
+@pytest.mark.parametrize(
+    ("url", "stored"),
+    [
+        ("https://me:s3cr3t@host/v1?api-version=1", "https://host/v1?api-version=1"),
+        ("https://host/v1?subscription-key=s3cr3t&api-version=1", "https://host/v1?subscription-key=...&api-version=1"),
+        ("https://host?code=s3cr3t", "https://host?code=..."),
+        ("http://host?user=a@b", "http://host?user=a@b"),
+    ],
+)
+def test_no_key_of_an_address_is_stored(url, stored):
+    """Neither a password nor a key among the fields of an address; the rest of it is kept."""
+    record = Settings(server=ServerSettings(base_url=url, api_key="k3y")).to_record()
+    assert stored == record["base_url"]
+    assert "k3y" not in str(record)
 
 
 def texts(replies):

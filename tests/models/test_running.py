@@ -652,6 +652,7 @@ def test_a_reader_that_goes_away(shell):
         ((), {"SSL_CERT_FILE": "/nope"}, "SSL_CERT_FILE"),
         ((), {"OPENAI_API_KEY": "sk-sec\nret"}, "the key in OPENAI_API_KEY"),
         (("--base-url", "http://user:s3cr3t@127.0.0.1:9/v1"), {}, "http://127.0.0.1:9/v1"),
+        (("--base-url", "http://127.0.0.1:9/v1?Api-Key=s3cr3t&v=1"), {}, "http://127.0.0.1:9/v1?Api-Key=...&v=1"),
     ],
 )
 def test_what_no_server_can_be_asked_with(shell, words, variables, message):

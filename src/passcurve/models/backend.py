@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
@@ -12,6 +13,10 @@ from passcurve.types import Decoding, Prompt, Reply
 
 Style = Literal["base", "chat"]
 """A prompt that the model continues, or a conversation that it answers."""
+
+
+_KEY_IN_QUERY = re.compile(r"([?&][^=&#]*(?:key|token|secret|sig|auth|password|code)[^=&#]*=)[^&#]+", re.IGNORECASE)
+"""A field of an address that gateways take a key from, as ``subscription-key=...``, up to its value."""
 
 
 class ServerDefaults(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,10 +78,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def public_address(url: str) -> str:
-    """Return an address without the name and password that may stand in it."""
+    """Return an address without the name, the password and the keys that may stand in it."""
     scheme, mark, rest = url.partition("://")
-    host, slash, path = rest.partition("/")
-    return f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path}" if mark else url
+    host = re.split("[/?#]", rest, maxsplit=1)[0]
+    path = _KEY_IN_QUERY.sub(r"\1...", rest.removeprefix(host))
+    return f"{scheme}{mark}{host.rpartition('@')[2]}{path}" if mark else url
 
 
 class Backend(Protocol):
