@@ -130,6 +130,7 @@ def test_both_may_write_at_once(program, sample_request):
         ),
         ("print('hello', end='')", RefusedError, "'hello'"),
         ('import sys; input(); print(\'{"id": 0, "error": "no memory"}\', flush=True)', ModelError, "no memory"),
+        ('import sys; input(); print(\'{"id": 0, "error": {"code": 429}}\', flush=True)', ModelError, "429"),
         ("import sys; input(); print('{\"id\": 0}', flush=True)", RefusedError, "'completion'"),
     ],
 )

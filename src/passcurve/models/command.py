@@ -195,8 +195,11 @@ def _decode(line: bytes) -> Any:
 
 
 def _reply(answer: dict[str, Any], key: SampleKey, seed: int, latency_s: float) -> Reply:
-    if isinstance(answer.get("error"), str) and answer["error"].strip():
-        raise ModelError(f"command: {one_line(answer['error'].encode('utf-8', 'replace'))}")
+    # Programs that ask an API pass on what it says, which is an object.
+    error: object = answer.get("error")
+    reason = json.dumps(error) if isinstance(error, dict) and error else error
+    if isinstance(reason, str) and reason.strip():
+        raise ModelError(f"command: {one_line(reason.encode('utf-8', 'replace'))}")
     is_solution = answer.get("completion") is None and "solution" in answer
     text = answer["solution"] if is_solution else answer.get("completion")
     if not isinstance(text, str):
