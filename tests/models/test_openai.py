@@ -156,10 +156,10 @@ def test_retry_after_is_honoured(client, server, sample_request):
 
 
 def test_a_server_that_asks_for_an_hour_is_left(client, server, sample_request):
-    """A wait beyond five minutes ends the order at once, with what the server said."""
+    """A wait beyond five minutes ends the order at once, with what the server said and how long it asks to wait."""
     server.retry_after = "3600"
     server.fault = lambda number, body: "429"
-    with pytest.raises(ModelError, match=r"\b1 attempt.*429: slow down"):
+    with pytest.raises(ModelError, match=r"\b1 attempt.*429: slow down \(Retry-After: 3600\)"):
         texts(client(), sample_request())
 
 

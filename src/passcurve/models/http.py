@@ -126,8 +126,10 @@ class ServerClient:
             # A server that says "at once" again and again would use up all attempts at once.
             delay = retry_delay(attempt, None, self._rng, self._server.first_wait_s)
         if attempt > self._server.max_retries or delay is None:
+            asks = f" (Retry-After: {one_line((error.retry_after or '').encode())})" if delay is None else ""
             raise ModelError(
-                f"{self.root} gave no answer in {attempt} attempt{'s' if attempt > 1 else ''}: {self._hide(str(error))}"
+                f"{self.root} gave no answer in {attempt} attempt{'s' if attempt > 1 else ''}: "
+                f"{self._hide(str(error))}{asks}"
             ) from None
         if delay.is_from_server:
             # The server would refuse the other threads' requests too.
