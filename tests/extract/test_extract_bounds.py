@@ -51,6 +51,10 @@ TEXTS = {
     "many fences": Full("```\n"),
     "many fences of python": Full("```python\nx = (\n```\n"),
     "fences of python with an answer": Full("```python\ndef f(x):\n    return g(x)\n```\n"),
+    "fences of python that need each other": "".join(
+        f"```python\na{number + 1} = a{number}\n" + f"f = f(a{number})\n" * (number > 1900) + "```\n"
+        for number in range(2000)
+    ),
     "fences in a list": Full("- ```\n"),
     "a deep list": "".join("  " * depth + "- a\n" for depth in range(240)),
     "quotations": Full("> ", end="\n"),

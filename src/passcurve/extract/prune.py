@@ -83,13 +83,13 @@ def _take_answer(task: Task, blocks: Sequence[Block], likely: Sequence[Block]) -
     """Take the last of the likely blocks that answers with the entry point, with those whose names it needs."""
     entry_point = task.problem.entry_point
     parts = {id(block): task.parser.prefix(block.text) for block in likely}
-    bound = {id(block): _bound_by(task, parts[id(block)]) for block in likely}
+    needs = _Needs(task, likely, parts)
     best: tuple[_Drawbacks, Block, list[Block]] | None = None
     for block in likely[::-1][:_MAX_CHOICES]:
         tree = task.parser.read(parts[id(block)]).tree
         if tree is None or not has_entry_point(tree, entry_point):
             continue
-        others = _providers(task, block, likely, parts, bound)
+        others = needs.of(block)
         drawbacks = _drawbacks(tree, entry_point, [parts[id(one)] for one in (block, *others)])
         # Of two that are as good the later one stays.
         if best is None or drawbacks < best[0]:
@@ -107,18 +107,35 @@ def _take_answer(task: Task, blocks: Sequence[Block], likely: Sequence[Block]) -
     return Change(text=text, note=describe_taken(blocks, taken) + _cut_note(taken, parts))
 
 
-def _providers(
-    task: Task, block: Block, likely: Sequence[Block], parts: dict[int, str], bound: dict[int, set[str]]
-) -> list[Block]:
-    """Return the other blocks that define a name that a block lacks, or that one of these blocks lacks in turn."""
-    taken = {id(block)}
-    present, lacking = set[str](), _lacking(task, parts[id(block)])
-    while names := lacking - present:
-        present |= names
-        more = [other for other in likely if id(other) not in taken and names & bound[id(other)]]
-        taken.update(map(id, more))
-        lacking = set[str]().union(*(_lacking(task, parts[id(other)]) for other in more)) - bound[id(block)]
-    return [other for other in likely if other is not block and id(other) in taken]
+class _Needs:
+    """Tells which other blocks a block needs: those of the names that it lacks, or that they lack in turn."""
+
+    def __init__(self, task: Task, blocks: Sequence[Block], parts: dict[int, str]) -> None:
+        self._task, self._blocks, self._parts = task, blocks, parts
+        self._bound = {id(block): _bound_by(task, parts[id(block)]) for block in blocks}
+        self._lacking: dict[int, set[str]] = {}
+        self._binding: dict[str, list[Block]] = {}
+        """The blocks that bind each name."""
+        for block in blocks:
+            for name in self._bound[id(block)]:
+                self._binding.setdefault(name, []).append(block)
+
+    def of(self, block: Block) -> list[Block]:
+        """Return the blocks in the order of the reply."""
+        taken, seen, rest = {id(block)}, set(self._bound[id(block)]), [block]
+        while rest:
+            names = self._names(rest.pop()) - seen
+            seen |= names
+            for name in names:
+                more = [other for other in self._binding.get(name, ()) if id(other) not in taken]
+                taken.update(map(id, more))
+                rest += more
+        return [other for other in self._blocks if other is not block and id(other) in taken]
+
+    def _names(self, block: Block) -> set[str]:
+        if id(block) not in self._lacking:
+            self._lacking[id(block)] = _lacking(self._task, self._parts[id(block)])
+        return self._lacking[id(block)]
 
 
 def _defining(task: Task, blocks: Sequence[Block]) -> list[Block]:
