@@ -88,6 +88,29 @@ def test_a_small_batch_does_not_wait_for_a_large_one(judge: pc.AsyncJudge):
     asyncio.run(main())
 
 
+@pytest.mark.ci
+def test_a_reference_that_loops_keeps_nobody_waiting(judge: pc.AsyncJudge):
+    """Samples whose problem is under calibration leave room for those of others, and have their verdicts in the end."""
+    problem = {
+        "task_id": "loop",
+        "prompt": "def f(x):\n",
+        "entry_point": "f",
+        "canonical_solution": "    while True: pass\n",
+        "test": "def check(candidate):\n    assert candidate(1) == 1\n",
+    }
+
+    async def main() -> None:
+        sent = [{"problem": problem, "completion": f"    return {number}\n"} for number in range(200)]
+        large = asyncio.create_task(judge.judge(sent))
+        await asyncio.sleep(0.3)
+        (small,) = await judge.judge(rows("return 1", 1))
+        assert "failed" == small.status
+        assert len(sent) == judge.waiting
+        assert all("does not pass" in judgement.excluded for judgement in await large)
+
+    asyncio.run(main())
+
+
 @pytest.mark.nightly
 def test_what_nobody_waits_for_is_not_judged(judge: pc.AsyncJudge):
     """Who leaves a stream, or cancels, leaves no work behind."""

@@ -181,6 +181,10 @@ class JudgeRun:
         maker = self._makers.get(problem_id)
         return maker.plan if maker is not None else None
 
+    def is_calibrating(self, problem_id: str) -> bool:
+        """Tell whether a problem is under calibration."""
+        return problem_id in self._makers and self._makers[problem_id] is None
+
     def add_problem(self, problem: Problem) -> None:
         """Take samples of one more problem."""
         self._problems[problem.id] = problem

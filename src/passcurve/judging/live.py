@@ -40,12 +40,19 @@ KEPT_S = 600.0
 
 
 class QueueSource:
-    """Samples as they are put in, until it is closed; each owner has its turn."""
+    """Samples as they are put in, until it is closed; each owner has its turn.
+
+    ``is_calibrating`` tells whether a problem is under calibration.  Then its samples are set aside: of those that are
+    read there are few at once, and samples of others would wait for room among them.
+    """
 
     poll_s = 0.1
 
-    def __init__(self) -> None:
-        self._queue: FairQueue[Completion] = FairQueue()
+    def __init__(self, is_calibrating: Callable[[str], bool]) -> None:
+        self._queue: FairQueue[tuple[Completion, Owner]] = FairQueue()
+        self._is_calibrating = is_calibrating
+        self._set_aside: dict[str, list[tuple[Completion, Owner]]] = {}
+        """Samples by their problem, in order."""
         self._lock = threading.Lock()
         self.is_closed = False
         self._callback: Callable[[], None] = lambda: None
@@ -53,7 +60,7 @@ class QueueSource:
     def put(self, completion: Completion, owner: Owner) -> None:
         """Add a sample, from any thread."""
         with self._lock:
-            self._queue.put(completion, owner)
+            self._queue.put((completion, owner), owner)
         self._callback()
 
     def notify(self, callback: Callable[[], None]) -> None:
@@ -70,10 +77,23 @@ class QueueSource:
             # Closed first: what was put in before that is still there.
             is_closed = self.is_closed
             with self._lock:
-                completion = self._queue.pop() if self._queue else None
-            if completion is None and is_closed:
+                completion = self._pop()
+            if completion is None and is_closed and not self._set_aside:
                 return
             yield completion
+
+    def _pop(self) -> Completion | None:
+        """Remove and return the next sample whose problem is not under calibration; None where there is none."""
+        for problem_id in [one for one in self._set_aside if not self._is_calibrating(one)]:
+            for completion, owner in self._set_aside.pop(problem_id):
+                self._queue.put((completion, owner), owner)
+        while self._queue:
+            completion, owner = self._queue.pop()
+            problem_id = completion.key.problem_id
+            if not self._is_calibrating(problem_id):
+                return completion
+            self._set_aside.setdefault(problem_id, []).append((completion, owner))
+        return None
 
     def progress(self) -> GenerationProgress | None:
         """Return None: nothing is generated."""
@@ -200,7 +220,7 @@ class LiveJudge:
         """Whether its problems are in other languages than Python."""
         find_policy(with_prelude(request.extract, request.prelude))
         self._request = request
-        self._source = QueueSource()
+        self._source = QueueSource(self._is_calibrating)
         self._collector = FutureCollector(VerdictCache(), self._plan_of)
         self._lock = threading.Lock()
         self._rows = 0
@@ -223,6 +243,10 @@ class LiveJudge:
     def plans(self) -> Mapping[str, CheckPlan | None]:
         """Return how the problems so far are checked; None while one is under calibration."""
         return self._run.plans if self._run is not None else {}
+
+    def _is_calibrating(self, problem_id: str) -> bool:
+        """Tell whether a problem is under calibration."""
+        return self._run is not None and self._run.is_calibrating(problem_id)
 
     def _plan_of(self, problem_id: str) -> CheckPlan | None:
         """Return how a problem is checked; None where that is not known yet."""
