@@ -108,6 +108,21 @@ def test_asyncio_yields_rows_as_they_come(url, starter):
 
 
 @pytest.mark.ci
+def test_messages_with_ends_of_lines(url):
+    """A message may hold what some take for the end of a line; each row of a stream is one line all the same."""
+    texts = [f"    raise ValueError('a\\u{code}b')\n" for code in ("2028", "0085")]
+    rows = [{"task_id": "starter/0", "completion": text} for text in texts]
+
+    async def stream() -> list[str]:
+        async with pc.AsyncJudge(url=url, token=TOKEN) as judge:
+            return sorted([one.message async for one in judge.judge_each(rows)])
+
+    expected = ["ValueError: a\x85b", "ValueError: a\u2028b"]
+    with pc.Judge(url=url, token=TOKEN) as judge:
+        assert expected == sorted(one.message for one in judge.stream(rows))
+    assert expected == asyncio.run(stream())
+
+
 def test_a_token_from_a_file(url, starter):
     """The end of the line of a file is no part of its token; what cannot be sent is refused, and not shown."""
     with pc.Judge(url=url, token=f"{TOKEN}\n") as judge:

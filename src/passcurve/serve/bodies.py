@@ -42,5 +42,10 @@ def encode(value: Any) -> bytes:
         return json.dumps(msgspec.to_builtins(value)).encode("ascii")
 
 
+def encode_line(value: Any) -> bytes:
+    """Return a value as a line of JSON, in ASCII: some readers end a line at U+2028 and U+0085, too."""
+    return json.dumps(msgspec.to_builtins(value)).encode("ascii") + b"\n"
+
+
 def _refuse(name: str) -> NoReturn:
     raise ValueError(name)

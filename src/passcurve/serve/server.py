@@ -17,7 +17,7 @@ from passcurve.errors import DataError, PasscurveError, SandboxError, UsageError
 from passcurve.judging.program_runner import ProgramRunner
 from passcurve.serve.admission import Admission, find_misdirection, is_loopback, refuse
 from passcurve.serve.answer_cache import AnswerCache, digest
-from passcurve.serve.bodies import encode
+from passcurve.serve.bodies import encode, encode_line
 from passcurve.serve.connections import Connections, make_server, open_listener, run_server
 from passcurve.serve.requests import MAX_BODY_BYTES, RequestError, answer, read_batch
 from passcurve.serve.revival import Revival
@@ -172,7 +172,7 @@ class _Handlers:
         try:
             async for judgement in self._judge.judge_each(rows, client=client):
                 self._metrics.statuses[judgement.status] += 1
-                yield encode(answer(judgement, rows[judgement.index])) + b"\n"
+                yield encode_line(answer(judgement, rows[judgement.index]))
         except PasscurveError:
             self._revival.begin()
             raise
