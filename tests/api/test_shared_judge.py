@@ -111,6 +111,14 @@ def test_a_reference_that_loops_keeps_nobody_waiting(judge: pc.AsyncJudge):
     asyncio.run(main())
 
 
+def test_a_stream_that_is_left_before_it_begins(judge: pc.AsyncJudge):
+    """Its rows are put in at once, and those that do not run already are not judged."""
+    stream = judge.judge_each(rows("while True: pass", 200))
+    assert judge.waiting > 100
+    del stream
+    assert judge.waiting <= 2 * MAX_BATCH
+
+
 @pytest.mark.nightly
 def test_what_nobody_waits_for_is_not_judged(judge: pc.AsyncJudge):
     """Who leaves a stream, or cancels, leaves no work behind."""

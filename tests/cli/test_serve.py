@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import signal
@@ -159,6 +160,28 @@ def test_a_full_queue(server: Server, starter):
     assert refused is not None
     assert "5" == refused.headers["Retry-After"]
     assert 40 == len(answers[0].json()["results"])
+
+
+@pytest.mark.ci
+def test_streams_that_do_not_fit_into_the_queue(server: Server):
+    """Of streams that come at once those that do not fit are refused; the others count in the time of requests."""
+
+    async def ask(number: int) -> int:
+        text = f"    while True: pass  # {number}\n"
+        rows = [{"task_id": "starter/0", "completion": text}] * 1500
+        url = f"http://127.0.0.1:{server.port}/judge"
+        async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
+            return (await client.post(url, json={"samples": rows, "stream": True})).status_code
+
+    async def ask_all() -> list[int]:
+        return sorted(await asyncio.gather(*map(ask, range(4))))
+
+    def seconds() -> float:
+        return float(server.client.get("/metrics").text.split("passcurve_request_seconds_total ")[-1].split()[0])
+
+    before = seconds()
+    assert [200, 503, 503, 503] == asyncio.run(ask_all())
+    assert seconds() - before > 1.0
 
 
 def test_more_than_the_queue_takes(server: Server, starter):

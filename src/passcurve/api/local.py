@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
+import weakref
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, as_completed
 from typing import NamedTuple
@@ -82,7 +83,11 @@ class LocalJudge:
 
     def stream_async(self, rows: Iterable[Row], client: str) -> AsyncIterator[Judgement]:
         """Yield what became of each row, as it becomes known; the rows are put in at once, and clients take turns."""
-        return self._as_known(self._submit_all(rows, client))
+        orders = self._submit_all(rows, client)
+        judgements = self._as_known(orders)
+        # One that is left before it has begun runs no part of itself, and would leave all rows to be judged.
+        weakref.finalize(judgements, _cancel_all, [order.future for order in orders]).atexit = False
+        return judgements
 
     async def _as_known(self, orders: list[_Order]) -> AsyncIterator[Judgement]:
         async def wait(order: _Order) -> Judgement:
@@ -210,6 +215,11 @@ class _Order(NamedTuple):
             own_s=verdict.own_s,
             excluded=fault,
         )
+
+
+def _cancel_all(futures: Iterable[Future[Verdict]]) -> None:
+    for future in futures:
+        future.cancel()
 
 
 def _fields(row: Row) -> tuple[str, str, str | None]:

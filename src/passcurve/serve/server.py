@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from passcurve.api import AsyncJudge, Judgement
-from passcurve.errors import DataError, PasscurveError, SandboxError, UsageError
+from passcurve.errors import DataError, PasscurveError, UsageError
 from passcurve.judging.program_runner import ProgramRunner
 from passcurve.serve.admission import Admission, find_misdirection, is_loopback, refuse
 from passcurve.serve.answer_cache import AnswerCache, digest
@@ -148,9 +148,9 @@ class _Handlers:
             if judge.waiting + len(question.rows) > self._options.queue:
                 return self._refuse(503, "the queue is full")
             if question.streams:
-                if not judge.is_alive:
-                    raise SandboxError("the sandbox is lost")
-                lines = self._lines(question.rows, client)
+                # Put in now: until the answer begins, others would find room for their rows as well.
+                judgements_to_come = judge.judge_each(question.rows, client=client)
+                lines = self._lines(judgements_to_come, question.rows, begun)
                 return web.streaming_response(lines, media_type="application/x-ndjson")
             judgements = await judge.judge(question.rows, client=client)
             answered = question.answer(judgements)
@@ -167,16 +167,16 @@ class _Handlers:
         self._count(begun)
         return web.response(encode(answered), media_type="application/json")
 
-    async def _lines(self, rows: Rows, client: str) -> AsyncIterator[bytes]:
+    async def _lines(self, judgements: AsyncIterator[Judgement], rows: Rows, begun: float) -> AsyncIterator[bytes]:
         """Yield an answer for each row, as soon as it is known; where the sandbox is lost, the stream breaks off."""
         try:
-            async for judgement in self._judge.judge_each(rows, client=client):
+            async for judgement in judgements:
                 self._metrics.statuses[judgement.status] += 1
                 yield encode_line(answer(judgement, rows[judgement.index]))
         except PasscurveError:
             self._revival.begin()
             raise
-        self._metrics.requests[200] += 1
+        self._count(begun)
 
     async def list_problems(self, _: Any) -> Any:
         """Return the ids of the problems."""
