@@ -323,6 +323,28 @@ def test_a_client_that_says_nothing_or_reads_nothing(data: bytes):
 
 
 @pytest.mark.ci
+def test_the_connection_that_has_been_silent_for_longest_goes():
+    """Where there are too many, one that asks now and then stays, however old it is."""
+
+    async def app(_: Any, __: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body", "body": b""})
+
+    with Running(app, most=4) as running, contextlib.ExitStack() as stack:
+
+        def connect() -> socket.socket:
+            return stack.enter_context(socket.create_connection(running.address, timeout=20))
+
+        asks = connect()
+        for _ in range(8):
+            asks.sendall(ASK)
+            assert asks.recv(1 << 16).startswith(b"HTTP/1.1 200")
+            silent = connect()
+            silent.sendall(ASK)
+            assert silent.recv(1 << 16).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.ci
 def test_bounds_of_all_requests_together():
     """Beyond a number of requests, or of bytes, they are refused, but for health; what has ended makes room."""
     release, arrivals = threading.Event(), threading.Semaphore(0)

@@ -34,6 +34,7 @@ class Connections:
         # asyncio accepts three times as many before it tells us of the first, and closes as many a turn later.
         self.burst = max(16, min(128, self._most // 8))
         self._open: dict[BoundedProtocol, None] = {}
+        """The one that has said nothing for longest first."""
 
     def add(self, connection: BoundedProtocol) -> None:
         """Take a new connection."""
@@ -44,6 +45,12 @@ class Connections:
             if oldest is connection:
                 return
         self._open[connection] = None
+
+    def note_data(self, connection: BoundedProtocol) -> None:
+        """Note that a connection has said something."""
+        if connection in self._open:
+            del self._open[connection]
+            self._open[connection] = None
 
     def remove(self, connection: BoundedProtocol) -> None:
         """Forget a connection that is closed."""
@@ -92,6 +99,7 @@ class BoundedProtocol(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Hand data on."""
+        self._connections.note_data(self)
         self._inner.data_received(data)
 
     def eof_received(self) -> bool | None:
