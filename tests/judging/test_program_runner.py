@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import resource
+
+import pytest
+
+from passcurve.errors import SandboxError
 from passcurve.judging.program_runner import ProgramRunner
 from passcurve.judging.scripts import make_python_step
 from passcurve.sandbox.job import Job
@@ -25,3 +31,21 @@ def test_a_program_that_is_ended_before_it_begins() -> None:
             assert future.result(30).ended
         assert "1\n" == (runner.submit(print_one(10.0)).result(30).report or {})["out"]
         runner.close()
+
+
+def test_no_descriptor_is_left_for_the_output_of_a_program() -> None:
+    """Then the sandbox is lost, which callers are told, and they may start it again."""
+    runner = ProgramRunner(Limits(memory_bytes=256 << 20), 1)
+    assert runner.submit(print_one(10.0)).result(30).ended
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest_free = os.dup(0)
+    os.close(lowest_free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, before[1]))
+    try:
+        with pytest.raises(SandboxError, match="too many open files"):
+            runner.submit(print_one(10.0)).result(30)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    runner.revive()
+    assert "1\n" == (runner.submit(print_one(10.0)).result(30).report or {})["out"]
+    runner.close()

@@ -21,6 +21,7 @@ from passcurve.sandbox.output_pipes import OutputPipes
 from passcurve.sandbox.prepared import PLACE, PreparedFiles
 from passcurve.sandbox.running_job import OneShotJob
 from passcurve.sandbox.startup import Sandbox
+from passcurve.sandbox.zygote_client import translate_os_errors
 
 
 class _RunningSteps:
@@ -168,7 +169,13 @@ class CommandWorker:
         inner = msgspec.structs.replace(
             job, role=COMMAND_ROLE, setup=setup, limits=limits, slice_s=timeout_s, attempts=()
         )
-        lane = self._lanes[jail.key]
+        with translate_os_errors():
+            self._start_in(self._lanes[jail.key], inner, jail)
+        self._advance()
+
+    def _start_in(self, lane: CommandLane, inner: Job, jail: CommandJail) -> None:
+        """Start a step in its lane, with files for what it makes and writes."""
+        setup = inner.setup
         if not jail.is_of_samples and (setup["keep"] or self._artifact is None):
             self._drop_artifact()
             self._artifact = new_file()
@@ -181,7 +188,6 @@ class CommandWorker:
             self._output.close_files()
         else:
             lane.start(OneShotJob(inner, self._tag, artifacts))
-        self._advance()
 
     def _advance(self) -> None:
         """Take the outcome of a step that has ended, and start what follows."""
