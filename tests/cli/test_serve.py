@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import os
 import re
 import signal
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -257,6 +260,25 @@ def test_a_port_in_use(server: Server, shell):
     for words in (["serve", "starter"], ["view", "."]):
         done = shell(*words, "--port", server.port)
         assert (2, True) == (done.code, f"--port {server.port} cannot be used" in done.err)
+
+
+@pytest.mark.ci
+def test_nobody_reads_the_address(shell):
+    """A server whose standard output nobody reads serves, and ends as any other."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = shell.start("serve", "starter", "--workers", 1, "--port", port, stdout=writing, stderr=subprocess.PIPE)
+    os.close(writing)
+    status = None
+    while status is None and process.poll() is None:
+        with contextlib.suppress(httpx.HTTPError):
+            status = httpx.get(f"http://127.0.0.1:{port}/healthz", trust_env=False).status_code
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    assert (b"", 0) == (process.communicate(timeout=30)[1], process.returncode)
+    assert 200 == status
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,13 @@ def write(text: str) -> None:
         sys.stdout.write(text + "\n")
 
 
+def write_now(text: str) -> None:
+    """Write a line to stdout for who reads it through a pipe while the command goes on."""
+    with _tolerate_closed_stdout():
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+
+
 def terminal_width() -> int | None:
     """Return the width of the terminal in columns, or None when stdout is not a terminal."""
     try:

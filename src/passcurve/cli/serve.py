@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
 from passcurve import config
-from passcurve.cli.output import warn, write
+from passcurve.cli.output import warn, write_now
 from passcurve.errors import DataError, IsolationError
 from passcurve.types import LEAST_TIMEOUT_S, MOST_TIMEOUT_S, Limits
 
@@ -64,9 +63,7 @@ def serve(
 
     def announce(address: str) -> None:
         what = benchmark or "problems that come with samples"
-        write(f"judging {what}, and running programs, at {address} (SIGTERM or Ctrl-C ends)")
-        # Who starts it through a pipe waits for this line.
-        sys.stdout.flush()
+        write_now(f"judging {what}, and running programs, at {address} (SIGTERM or Ctrl-C ends)")
 
     limits = Limits(memory_bytes=resources.memory_bytes)
     place = ServeOptions(

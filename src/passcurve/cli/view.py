@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
-from passcurve.cli.output import write
+from passcurve.cli.output import write_now
 from passcurve.errors import UsageError
 
 
@@ -23,8 +22,6 @@ def view(
     from passcurve.view.server import serve
 
     def announce(address: str) -> None:
-        write(f"runs in {str(folder.resolve())!r}: {address} (Ctrl-C ends)")
-        # Who reads it through a pipe needs it now.
-        sys.stdout.flush()
+        write_now(f"runs in {str(folder.resolve())!r}: {address} (Ctrl-C ends)")
 
     serve(folder, port, prices, announce)
