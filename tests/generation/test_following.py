@@ -11,6 +11,7 @@ import time
 import pytest
 
 from passcurve.errors import DataError
+from passcurve.judging.inputs import NO_OPTIONS, from_files
 from passcurve.store.lines import PENDING, follow_lines
 from passcurve.store.samples import MalformedLine, follow_rows
 
@@ -50,6 +51,28 @@ def test_a_file_that_becomes_shorter(tmp_path):
     os.truncate(path, 2)
     with pytest.raises(DataError, match=r"s\.jsonl.*shorter"):
         next(lines)
+
+
+def test_a_file_that_is_replaced(tmp_path):
+    """A file in whose place another one stands is refused: what is written there would never be read."""
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(b"one\n")
+    lines = follow_lines(path, 5.0)
+    assert (b"one", PENDING) == (next(lines), next(lines))
+    (tmp_path / "new").write_bytes(b"one\ntwo\n")
+    (tmp_path / "new").replace(path)
+    with pytest.raises(DataError, match=r"s\.jsonl.*replaced"):
+        next(lines)
+
+
+def test_a_file_that_is_removed_before_its_first_row(tmp_path):
+    """It is named, as any file that is not there."""
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(b"")
+    source = from_files([str(path)], options=NO_OPTIONS, benchmark=lambda: None, idle_s=5.0)
+    path.unlink()
+    with pytest.raises(DataError, match=r"no file .*s\.jsonl"):
+        source.wait_for_row(5.0)
 
 
 def test_a_file_of_which_the_end_is_known(tmp_path):

@@ -36,6 +36,7 @@ from passcurve.store.foreign import (
     parse_options,
     write_lines,
 )
+from passcurve.store.lines import open_unpacked
 from passcurve.store.locate import default_run_dir, name_choice
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples import first_ids
@@ -116,7 +117,7 @@ class Input(msgspec.Struct, frozen=True, kw_only=True):
         return resolve.find_by_ids(first_ids(self.samples), cache_dir, options)
 
     def _has_row(self) -> bool:
-        with self.samples.open("rb") as file:
+        with open_unpacked(self.samples) as file:
             head = file.read(HEAD_BYTES)
         return b"\n" in head or len(head) == HEAD_BYTES
 

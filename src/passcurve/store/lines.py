@@ -54,7 +54,7 @@ def follow_lines(
 
     If the writer can tell that it has finished, ``ended`` does so, and ``idle_s`` does not matter.
     The text after the last end of line counts as a line at the end of the file.
-    Raises DataError as ``read_lines`` does, for a compressed file, and for one that becomes shorter.
+    Raises DataError as ``read_lines`` does, for a compressed file, and for one that becomes shorter or is replaced.
     """
     with open_unpacked(path) as file:
         if isinstance(file, gzip.GzipFile):
@@ -78,7 +78,13 @@ def follow_lines(
                     held.clear()
                     yield line if len(line) <= MAX_LINE_BYTES else None
                 continue
-            if os.stat(path).st_size < read:  # noqa: PTH116 - within what translates errors
+            status = os.stat(path)  # noqa: PTH116 - within what translates errors
+            if not os.path.samestat(status, os.fstat(file.fileno())):
+                raise DataError(
+                    f"{str(path)!r} was replaced by another file while it was followed; the rows read before that are "
+                    "judged"
+                )
+            if status.st_size < read:
                 raise DataError(
                     f"{str(path)!r} became shorter while it was followed; the rows read before that are judged"
                 )

@@ -149,7 +149,7 @@ def follow_rows(
     """Yield as ``read_rows`` does from a file that grows, and None whenever the next line is not whole yet.
 
     Ends when the file has not grown for ``idle_s`` seconds.  Raises DataError, on iteration, when it cannot be read,
-    is compressed, or becomes shorter.
+    is compressed, becomes shorter, or is replaced.
     """
     for row in _scan(follow_lines(path, idle_s, ended), task_ids):
         yield _completion(row) if isinstance(row, RawRow) else row
