@@ -86,6 +86,9 @@ def test_an_iterator_that_fails_has_its_error(rows):
 
     with pytest.raises(OSError, match="the model has gone"):
         pc.judge(generator(), "starter", k=1, subset=True)
+    with pytest.raises(ZeroDivisionError):
+        # Before a row could tell the benchmark.
+        pc.judge({"task_id": 1 / zero} for zero in (0,))
 
 
 @pytest.mark.parametrize(

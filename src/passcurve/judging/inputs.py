@@ -114,7 +114,12 @@ class Input(msgspec.Struct, frozen=True, kw_only=True):
             return resolve.load(name, cache_dir, options)
         if self.named.endswith(":examples") and resolve.find_examples(self.named) is not None:
             return resolve.load(self.named.partition(":")[0], cache_dir, options)
-        return resolve.find_by_ids(first_ids(self.samples), cache_dir, options)
+        try:
+            return resolve.find_by_ids(first_ids(self.samples), cache_dir, options)
+        except DataError:
+            # What is wrong with a row says more than that no row names a benchmark.
+            self.check()
+            raise
 
     def _has_row(self) -> bool:
         with open_unpacked(self.samples) as file:
