@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
+import os
+import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 
 import pytest
 
 import passcurve as pc
+from passcurve.errors import SandboxError
 from passcurve.judging.scheduler import MAX_BATCH
+from passcurve.types import Verdict
 
 Row = dict[str, str]
 _numbers = itertools.count()
@@ -148,6 +155,37 @@ with pc.Judge("starter", workers=1, timeout_s=2.0) as judge:
     print("ready", flush=True)
     judge([{"task_id": "starter/0", "completion": f"    while True: pass  # {number}"} for number in range(100)])
 """
+
+
+@pytest.mark.nightly
+def test_rows_that_are_put_in_while_the_sandbox_is_lost():
+    """Each has a verdict or the error, whichever thread runs when: nobody waits for ever."""
+    interval, files = sys.getswitchinterval(), resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    def put_in() -> None:
+        with contextlib.suppress(SandboxError):
+            while True:
+                futures.append(judge.submit(rows("while True: pass", 1)[0]))
+
+    for _ in range(10):
+        futures: list[Future[Verdict]] = []
+        with pc.Judge("starter", workers=1, timeout_s=0.1) as judge:
+            threads = [threading.Thread(target=put_in) for _ in range(6)]
+            lowest_free = os.dup(0)
+            os.close(lowest_free)
+            sys.setswitchinterval(1e-6)
+            try:
+                for thread in threads:
+                    thread.start()
+                # A loop needs a new process, for which there is no descriptor.
+                resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, files[1]))
+                for thread in threads:
+                    thread.join()
+            finally:
+                sys.setswitchinterval(interval)
+                resource.setrlimit(resource.RLIMIT_NOFILE, files)
+            for future in futures:
+                future.exception(20)
 
 
 def test_the_end_does_not_wait_for_what_was_interrupted():

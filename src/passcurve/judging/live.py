@@ -314,7 +314,9 @@ class LiveJudge:
         try:
             self._judge()
         except BaseException as error:
-            self._error = error
+            # A row that is being put in has its future before this, or is refused.
+            with self._lock:
+                self._error = error
         finally:
             self._is_ready.set()
             self._collector.fail(self._error or SandboxError("the judge was closed before this sample was judged"))
