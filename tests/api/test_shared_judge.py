@@ -204,6 +204,24 @@ def test_the_end_does_not_wait_for_what_was_interrupted():
     assert -signal.SIGINT == process.returncode
 
 
+def test_the_end_does_not_wait_for_a_batch_that_was_interrupted_on_its_way():
+    """After Ctrl-C while the rows of a call are put in, those that are in and have not run are not judged."""
+    sent = rows("return 1", 20_000)
+    with pc.Judge("starter", workers=1) as judge:
+
+        def interrupt() -> None:
+            while not judge.waiting:
+                time.sleep(0.001)
+            signal.raise_signal(signal.SIGINT)
+
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            judge(sent)
+        thread.join()
+        assert judge.waiting <= 2 * MAX_BATCH
+
+
 def test_the_end_does_not_wait_for_what_was_cancelled():
     """A judge whose callers have gone ends at once."""
     with pc.Judge("starter", workers=1, timeout_s=2.0) as judge:

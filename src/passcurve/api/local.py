@@ -149,7 +149,15 @@ class LocalJudge:
         samples = [self._sample_of(row) for row in list_rows(rows)]
         # Clients take turns, and so do the batches of each: a small one does not wait for all of a large one.
         owner = (client, next(self._batches))
-        return [self._submit(index, sample, owner) for index, sample in enumerate(samples)]
+        orders: list[_Order] = []
+        try:
+            for index, sample in enumerate(samples):
+                orders.append(self._submit(index, sample, owner))
+        except BaseException:
+            # After an interruption nobody waits for those that are in.
+            _cancel_all(order.future for order in orders)
+            raise
+        return orders
 
     def _sample_of(self, row: Row) -> _Sample:
         live = self._started()
