@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from jailed import command_job, descendants
 
 from passcurve.sandbox.command_layout import command_layout, find_program, loaded_libraries
 from passcurve.sandbox.job import CommandJail, Outcome, Preparation, Step
+from passcurve.sandbox.layers.syscalls import numbers
 from passcurve.sandbox.memory_budget import MemoryBudget
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.prepared import PLACE
@@ -91,6 +93,27 @@ def test_files_of_one_step_reach_the_next_and_nothing_else_does(pool: Pool) -> N
     outcome = run(pool, first, step(order("cat made/a; ls", unpack=True)))
     assert "kept\nmade\n" == (outcome.report or {})["out"]
     assert ["compile", "run"] == [ended.step for ended in outcome.steps]
+
+
+SEND = """
+socketpair(A, B, 1, 1, 0);
+my $part = pack("P Q", "x", 1);
+print syscall(%d, fileno(A), pack("Q L x4 P Q Q Q L x4", 0, 0, $part, 1, 0, 0, 0), 0);
+"""
+"""Prints how many bytes a message takes along, or -1."""
+
+
+def test_only_compilers_send_messages(pool: Pool) -> None:
+    """Descriptors in messages that nobody receives would keep the zygotes of all workers from sending theirs."""
+    perl = find_program("perl")
+    if perl is None:
+        pytest.skip("perl is not installed here")
+    jail = CommandJail(key="perl", programs=(perl,))
+    script = SEND % numbers(platform.machine())["sendmsg"]
+    for keep, sent in (((), "-1"), (("x",), "1")):
+        sender = msgspec.structs.replace(step(order("", keep=keep) | {"argv": [perl, "-e", script]}), jail=jail)
+        report = run(pool, sender).report or {}
+        assert (sent, "") == (report["out"], report["err"])
 
 
 def test_a_step_that_fails_ends_the_job(pool: Pool) -> None:

@@ -83,6 +83,8 @@ REFUSED = {
     "all": "os.kill(-1, 9)\nreturn 1",
     "a namespace": "return int(subprocess.run(['unshare', '-U', 'true']).returncode == 0)",
     "a socket": "import socket\nsocket.socket()\nreturn 1",
+    "a descriptor in a message": "import socket\npair = socket.socketpair()\n"
+    "socket.send_fds(pair[0], [b'x'], [0])\nreturn 1",
     "another's memory": "return len(open('/proc/1/mem', 'rb').read(0)) + 1",
     "a program of its own": "open('p', 'w').write('#!/bin/sh\\necho 1')\nos.chmod('p', 0o755)\n"
     "return int(subprocess.check_output(['./p']))",

@@ -54,13 +54,18 @@ class CommandJail(msgspec.Struct, frozen=True, kw_only=True):
     hidden: tuple[str, ...] = ()
     """Folders to hide."""
     shared: tuple[str, str] | None = None
-    """A folder of ours and its place in the jail, for what is prepared while the jail stands."""
+    """A folder of ours and its place in the jail of compilers, for what is prepared while the jail stands."""
     is_of_samples: bool = False
     """Whether its root is that of samples in Python, with their interpreter and packages, and nothing else."""
     memory_bytes: int = 0
     """Memory that all its processes may have, where that is more than the limit of programs."""
     scratch_bytes: int = 512 << 20
     scratch_files: int = 1 << 16
+
+    @property
+    def is_for_compilers(self) -> bool:
+        """True if it runs compilers and no program that they have made."""
+        return self.shared is not None
 
 
 class Preparation(msgspec.Struct, frozen=True, kw_only=True):

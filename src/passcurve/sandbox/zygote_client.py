@@ -195,6 +195,7 @@ class ZygoteClient:
             "file_bytes": scratch_bytes,
             "memory": limits.memory_bytes,
             "commands": commands is not None,
+            "compiles": commands is not None and commands.is_for_compilers,
         }
         if not walls.namespaces:
             config.update(self._host_folders(settings, [source for source, _ in layout.binds], host_id))

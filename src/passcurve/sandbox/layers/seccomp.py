@@ -86,8 +86,15 @@ SUSPICIOUS_CALLS = frozenset(
 )
 """Calls that an honest program has no use for here: those that were refused are reported with the verdict."""
 
-PROCESS_CALLS = frozenset("fork vfork execve setsid setpgid sendmsg".split())
+PROCESS_CALLS = frozenset("fork vfork execve setsid setpgid".split())
 """Calls that start processes and programs, for samples that may."""
+
+COMPILER_CALLS = frozenset(("sendmsg",))
+"""Calls of compilers, which run no program of a sample: Rust's library tells by a message which process it has started.
+
+A message can hold descriptors.  The kernel counts those that nobody has received for all processes of a user of the
+host, and beyond the limit of open files refuses to send any: zygotes could start no process.
+"""
 
 _MARKED_CALLS = {"clone": 0, "ptrace": 1, "userfaultfd": 0}
 """Suspicious calls that the zygote and the template make themselves, each with the argument that carries the mark.
@@ -284,10 +291,11 @@ class NarrowFilter(ChildFilter):
         own_files: bool = True,
         watched: bool = False,
         processes: bool = False,
+        compiles: bool = False,
     ) -> None:
         """``own_files``: nothing but our own mounts can be reached, so file modes may be changed.
 
-        ``processes``: it may start processes.
+        ``processes``: it may start processes; ``compiles``: it runs compilers.
         """
         table = numbers(machine)
         program = Program()
@@ -309,7 +317,7 @@ class NarrowFilter(ChildFilter):
             _refuse_truncating(program, table)
         # A thread id says nothing about its process, so the old call without one is refused.
         refused = {*ZYGOTE_CALLS, "tkill"} - (SUSPICIOUS_CALLS if watched else set())
-        refused -= PROCESS_CALLS if processes else set()
+        refused -= COMPILER_CALLS if compiles else set()
         for name in sorted(refused | (set() if own_files else FILE_MODES)):
             if name in table:
                 program.ret_if(table[name], _REFUSE)

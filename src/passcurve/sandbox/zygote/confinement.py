@@ -88,7 +88,10 @@ class Confinement:
         if config["seccomp"]:
             self.is_watched = watch.load_filter(watcher, processes=config["processes"])
             self._narrow = seccomp.NarrowFilter(
-                own_files=self.has_namespaces, watched=self.is_watched, processes=self._config["processes"]
+                own_files=self.has_namespaces,
+                watched=self.is_watched,
+                processes=config["processes"],
+                compiles=config["compiles"],
             )
             self._strict = seccomp_strict.StrictFilter()
         watcher.close()
