@@ -119,15 +119,32 @@ def test_nothing_outlives_its_sample(processes: ProcessJail):
         assert before == count_of_zygotes(processes), name
 
 
-def test_processes_over_the_limit_of_memory(processes: ProcessJail):
+HOLD = f"held = b'x' * {LIMITS.memory_bytes // 4}"
+TOO_MUCH = {
+    "each its own": f"if os.fork() == 0:\n        {HOLD}\n        signal.pause()",
+    "each that of a parent which has ended": f"if os.fork() == 0:\n        {HOLD}\n"
+    "        os._exit(0) if os.fork() else signal.pause()",
+    "each that of a parent which has given it back": f"if os.fork() == 0:\n        {HOLD}\n"
+    "        if os.fork() == 0: signal.pause()\n        held = None\n        signal.pause()",
+}
+
+
+@pytest.mark.parametrize("what", TOO_MUCH)
+def test_processes_over_the_limit_of_memory(processes: ProcessJail, what: str):
     """Each within its own limit, and all of them over it together, are out of memory."""
-    share = LIMITS.memory_bytes // 4
-    body = (
-        f"for _ in range(8):\n    if os.fork() == 0:\n        held = b'x' * {share}\n        signal.pause()\n"
-        "signal.pause()\nreturn 1"
-    )
-    verdict = run(processes, body)
+    verdict = run(processes, f"for _ in range(8):\n    {TOO_MUCH[what]}\nsignal.pause()\nreturn 1")
     assert ("memory", True) == (verdict.status, "together" in verdict.message), verdict
+
+
+def test_memory_that_processes_share_counts_once(processes: ProcessJail):
+    """Forks of a program that holds much are within the limit until they hold much themselves."""
+    verdict = run(
+        processes,
+        f"{HOLD}\nforks = [os.fork() for _ in range(3)]\n"
+        "if 0 in forks:\n    time.sleep(0.5)\n    os._exit(0)\n"
+        "return int([os.waitpid(pid, 0)[1] for pid in forks] == [0, 0, 0])",
+    )
+    assert verdict.passed, verdict
 
 
 def count_of_zygotes(jail: Jailed) -> int:

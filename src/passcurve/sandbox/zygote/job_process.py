@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import sys
@@ -84,6 +85,8 @@ class JobProcess:
         """True if its scratch, or all its processes together, hold more than they may."""
         self.holds_too_much = False
         """True if it was ended for the memory of all its processes."""
+        self._first_bytes = _resident_bytes(pid) if others is not None else 0
+        """Memory that it begins with."""
         self._most_bytes = 0
         """Most memory that was seen in one of several processes, which the kernel adds only once they are reaped."""
         self.end_descriptor = os.pidfd_open(pid) if HAS_PIDFD else pipe
@@ -122,7 +125,30 @@ class JobProcess:
         resident_bytes = [_resident_bytes(pid) for pid in pids]
         self._most_bytes = max(self._most_bytes, *resident_bytes)
         # The sum of what is resident counts shared pages again, and is quickly read.
-        return sum(resident_bytes) > limit_bytes and sum(map(_proportional_bytes, pids)) > limit_bytes
+        return (
+            sum(resident_bytes) > limit_bytes
+            and sum(map(_proportional_bytes, pids)) > limit_bytes
+            and self._bound_bytes(pids) > limit_bytes
+        )
+
+    def _bound_bytes(self, pids: list[int]) -> float:
+        """Return the most memory that several processes can hold by the page faults of each; infinite if unknown.
+
+        Forks share pages, and nobody may look into those of a Python program.  But each page came by a fault of the
+        process that holds it, or of one from which that descends: these live all while each has its first parent.
+        """
+        bound = float(self._first_bytes)
+        for pid in pids:
+            try:
+                state, parent, *fields = _read("/proc/%d/stat" % pid).rpartition(b") ")[2].split()
+            except (OSError, ValueError):
+                continue  # it has just ended
+            if state in b"ZX":
+                continue
+            if pid != self.pid and int(parent) not in pids:
+                return math.inf
+            bound += (int(fields[5]) + int(fields[7])) * os.sysconf("SC_PAGESIZE")
+        return bound
 
     def reap(self) -> ProcessExit:
         """Wait for the end of the child and return how it ended."""
