@@ -132,7 +132,7 @@ class Own:
     pass
 def f():
     {first}
-    made = [], {{}}, object(), Own(), 1.5 * len(sys.argv), "a" * len(sys.argv[0]), (len(sys.argv),)
+    made = [], {{}}, object(), Own(), 1.5 * len(sys.argv), "a" * len(sys.argv[0]), (len(sys.argv),), Own, bytes(1000)
     there = [id(each) for each in made]
     others = set(map(hash, [object() for _ in range(50)]))
     counts = sys.getallocatedblocks(), sys.getrefcount(None), gc.get_count()

@@ -60,12 +60,15 @@ choice = random.Random(sys.argv[1])
 made = []
 for _ in range(3):
     made += [bytes(choice.randrange(1, 470, 15)) for _ in range(choice.randrange(500, 1_000))]
+    made += [bytes(choice.choice((600, 1_200, 5_000))) for _ in range(choice.randrange(20, 100))]
     choice.shuffle(made)
     made.clear()
 # How many blocks are free shows in their count, so no more than places are compared.
 memory.use_up_free_blocks()
 made = [bytes(size) for size in range(1, 470, 16)], [[number] for number in range(3_000)], type("_", (), {})()
 print([*map(id, made[0])], [*map(id, made[1])][::100], id(made[2]))
+large = type("_", (), {}), *(bytes(size) for size in (600, 1_000, 4_000, 20_000))
+print([*map(id, large)])
 """
 
 

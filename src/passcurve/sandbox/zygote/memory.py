@@ -15,7 +15,7 @@ import os
 import resource
 import struct
 import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from passcurve.sandbox.zygote import kernel
 
@@ -29,6 +29,12 @@ BLOCKS = 8_000
 ORDERED_BLOCKS = 1_500
 """Blocks of that size that take all pools that were freed since, of which there are three or four."""
 
+FRESH_BYTES = 1 << 20
+"""Fresh memory of the C library's heap begins at a multiple of this after the top that it had first."""
+
+HELD_BLOCKS = 16_000
+"""Blocks that can be held without asking for memory to hold them."""
+
 MAPPED_BYTES = 16 << 20
 """Blocks of the C library from this size on get a mapping of their own."""
 
@@ -41,6 +47,10 @@ _MAP_FIXED = 0x10
 _STACK_MARGIN = 256 << 10
 """Distance of the grown stack from its limit."""
 
+_CHUNK_HEAD, _LEAST_CHUNK = 8, 32
+_CHUNK_SIZES = (1 << 16, 1 << 13, *range(1040, 0, -16))
+"""Sizes of chunks of glibc, with their heads, that take all free ones together: large ones first, as it splits them."""
+
 _BLOCK_STEP, _LARGEST_BLOCK, _POOL_HEAD, _MOST_BLOCKS = 16, 512, 48, 20_000
 _BYTES_HEAD = sys.getsizeof(b"")
 _POOL_BYTES = (16 if sys.version_info >= (3, 10) else 4) << 10
@@ -51,6 +61,9 @@ _CACHE_NAMES, _CACHE_CLASSES, _NAME_BLOCK = 1100, 16, 64
 
 _held: list[object] = []
 """Blocks that are never given back."""
+
+_first_top = 0
+"""Where the rest of the C library's heap began when the memory was laid out; 0 where that was not done."""
 
 PRESENT = 0xC0
 """Bits in the last byte of an entry of ``pagemap``: the page is in memory or swapped out."""
@@ -83,6 +96,8 @@ def lay_out() -> None:
     blocks.clear()
     _grow_stack()
     replace_droppable()
+    global _first_top
+    _first_top = _heap_top(libc)
 
 
 def _grow_stack() -> None:
@@ -132,6 +147,10 @@ def use_up_free_blocks() -> None:
     have done; the start of fresh memory does not.
     """
     gc.collect()
+    # A list keeps room for as many again when it loses half of its items.
+    _held.extend([None] * 2 * HELD_BLOCKS)
+    del _held[-HELD_BLOCKS:]
+    _use_up_free_chunks()
     _put_free_pools_in_order()
     _use_up(_NAME_BLOCK)
     _fill_attribute_cache()
@@ -140,6 +159,38 @@ def use_up_free_blocks() -> None:
     _held.append(sizes)
     for size in sizes:
         _use_up(size)
+
+
+class _HeapFacts(ctypes.Structure):
+    """Facts about its heap that glibc tells (``struct mallinfo2``); the last is the size of the rest at its top."""
+
+    _fields_ = (("others", ctypes.c_size_t * 9), ("top_bytes", ctypes.c_size_t))
+
+
+def _heap_top(libc: Any) -> int:
+    """Return where the rest of the C library's heap begins, which no chunk has held yet; 0 where that is unknown."""
+    if not hasattr(libc, "mallinfo2"):
+        return 0
+    libc.mallinfo2.restype, libc.malloc.restype, libc.sbrk.restype = _HeapFacts, ctypes.c_void_p, ctypes.c_void_p
+    return int(libc.sbrk(ctypes.c_long(0)) - libc.mallinfo2().top_bytes)
+
+
+def _use_up_free_chunks() -> None:
+    """Take all free chunks of the C library's heap, for good, and begin the rest at an address that is always the same.
+
+    What is larger than the blocks of CPython's allocator lies there: classes, for one.
+    """
+    libc = ctypes.CDLL(None)
+    # It has a class of its own, which would be freed at any time.
+    _held.append(libc)
+    if not _heap_top(libc):
+        return
+    for size in _CHUNK_SIZES:
+        top = _heap_top(libc)
+        while _heap_top(libc) == top and libc.malloc(ctypes.c_size_t(size - _CHUNK_HEAD)):
+            pass
+    used_bytes = _heap_top(libc) - _first_top + _LEAST_CHUNK
+    libc.malloc(ctypes.c_size_t(-used_bytes % FRESH_BYTES + _LEAST_CHUNK - _CHUNK_HEAD))
 
 
 def _put_free_pools_in_order() -> None:
