@@ -15,6 +15,7 @@ import venv
 from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
 import pytest
 from jailed import LIMITS, jail_at, need
 
@@ -92,6 +93,17 @@ def test_auto_is_the_best(toolchain: tools.Toolchain):
     """The level 'auto' is full where full is available."""
     need("full")
     assert "full" == isolation.find_isolation("auto", toolchain, LIMITS).jail.isolation
+
+
+def test_an_interpreter_in_the_place_of_the_scratch(toolchain: tools.Toolchain):
+    """Its library could not be read behind mounts of our own, so these do not count as working."""
+    need("restricted")
+    within = msgspec.structs.replace(toolchain, folders=(*toolchain.folders, "/tmp/python/lib/python3.13"))
+    with pytest.raises(IsolationError, match=r"lies in /tmp, .*--python"):
+        isolation.find_isolation("full", within, LIMITS)
+    probe = isolation.find_isolation("auto", within, LIMITS)
+    assert not probe.walls.namespaces
+    assert any("lies in /tmp" in reason for reason in probe.jail.missing)
 
 
 def test_none(toolchain: tools.Toolchain):

@@ -13,7 +13,7 @@ from passcurve.errors import IsolationError, SandboxError
 from passcurve.harness.framing import FrameBuffer
 from passcurve.harness.rewind_trial import CLEAN
 from passcurve.sandbox.forkserver_client import SAMPLE_ROLES, TRIAL_ROLE, ForkServerClient, KilledError
-from passcurve.sandbox.layers import landlock
+from passcurve.sandbox.layers import landlock, mounts
 from passcurve.sandbox.spare_zygote import SpareZygote
 from passcurve.sandbox.toolchain import Toolchain
 from passcurve.sandbox.zygote import kept_jobs
@@ -136,6 +136,11 @@ def try_walls(
 
     ``rewind``: try whether a process behind them can be rewound; ``spare``: as for ``find_isolation``.
     """
+    if walls.namespaces and any(path.startswith(f"{mounts.SCRATCH}/") for path in toolchain.folders):
+        raise SandboxError(
+            f"the interpreter {toolchain.executable!r} lies in {mounts.SCRATCH}, where each sample has a folder of its "
+            "own instead; use one that lies elsewhere (--python)"
+        )
     settings = ZygoteSettings(walls=walls, toolchain=toolchain, limits=limits, rewinds=rewind)
     own = nullcontext(fork_server) if fork_server else closing(ForkServerClient(toolchain.executable, SAMPLE_ROLES))
     with own as server:
