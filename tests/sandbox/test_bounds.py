@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import threading
 import warnings
 
 import pytest
-from jailed import IS_ONE, LIMITS, MIB, ONE, Jailed, jail_at
+from jailed import IS_ONE, LIMITS, MIB, ONE, Jailed, descendants, jail_at, zygotes
 
 from passcurve.sandbox.layers import rlimits
 
@@ -32,6 +33,21 @@ def test_threads_are_counted_while_processes_end(churns: bool):
         gate.set()
     assert 42 <= min(counts)
     assert [] == seen
+
+
+FILES = "import resource\ndef f():\n    return resource.getrlimit(resource.RLIMIT_NOFILE)\n"
+
+
+def test_descriptors_are_bounded_for_programs_alone(full: Jailed):
+    """Zygotes have more: the kernel compares the limit with what all of a user have under way between processes."""
+    for kept in (True, False):
+        assert (64, 64) == full.value(FILES, allow_kept=kept)
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for client in zygotes(full.pool).values():
+        zygote, *children = descendants(client.pid)
+        limits = [resource.prlimit(process.pid, resource.RLIMIT_NOFILE)[0] for process in (zygote, *children)]
+        # The child that is kept has the limit of programs.
+        assert [64, min(hard, 4096), min(hard, 4096)] == sorted(limits)
 
 
 def test_threads_are_bounded(full: Jailed):

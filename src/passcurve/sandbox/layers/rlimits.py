@@ -9,6 +9,13 @@ OPEN_FILES = 64
 PROCESSES = 64
 """Most threads of a sample, which can start no process.  The kernel counts them per user."""
 
+ZYGOTE_FILES = 4096
+"""Descriptors that a zygote may have, though it has few.
+
+The kernel counts those that are under way between all processes of a user, and lets nobody send one while there are
+more than the sender may have.
+"""
+
 NICENESS = 5
 COMMAND_FILES, COMMAND_PROCESSES = 512, 256
 """The same for commands: a build starts a compiler of many threads for each core."""
@@ -21,11 +28,16 @@ def apply_to_zygote(file_bytes: int, memory_bytes: int, *, commands: bool = Fals
     """
     _set(resource.RLIMIT_DATA if commands else resource.RLIMIT_AS, memory_bytes)
     _set(resource.RLIMIT_CORE, 0)
-    _set(resource.RLIMIT_NOFILE, COMMAND_FILES if commands else OPEN_FILES)
+    _set(resource.RLIMIT_NOFILE, ZYGOTE_FILES)
     _set(resource.RLIMIT_MEMLOCK, 0)
     _set(resource.RLIMIT_FSIZE, file_bytes)
     if hasattr(resource, "RLIMIT_MSGQUEUE"):
         _set(resource.RLIMIT_MSGQUEUE, 0)
+
+
+def limit_files(*, commands: bool = False) -> None:
+    """Bound the descriptors of this child."""
+    _set(resource.RLIMIT_NOFILE, COMMAND_FILES if commands else OPEN_FILES)
 
 
 def limit_cpu(pid: int, cpu_s: int) -> None:

@@ -118,6 +118,7 @@ class Confinement:
         if IS_LINUX and not self.has_namespaces:
             # Without a process namespace nobody else would end it when its zygote is killed.
             kernel.die_with_parent(self._zygote)
+        rlimits.limit_files(commands=self.runs_commands)
         if rules >= 0:
             landlock.restrict(rules)
             os.close(rules)
