@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from passcurve.signature import signature
-from passcurve.types import Header, Jail, Limits
+from passcurve.types import Decoding, Generation, Header, Jail, Limits
 
 HEADER = Header(
     version="1.0",
@@ -17,6 +17,17 @@ HEADER = Header(
     verdict="auto",
     dedup=True,
     jail=Jail(isolation="full", layers=("rlimits", "seccomp"), python="3.11.7", packages=("numpy==2.0", "x==1")),
+)
+
+GENERATION = Generation(
+    version="1.0",
+    benchmark="starter",
+    benchmark_digest=HEADER.benchmark_digest,
+    model="openai:m",
+    identity={"endpoint": "chat"},
+    prompt="chat",
+    prompt_digest="ab" * 32,
+    decoding=Decoding(temperature=0.8, top_p=0.9, max_tokens=64, stop=("\ndef",), seed=3),
 )
 
 
@@ -66,6 +77,31 @@ def test_the_whole_signature():
 def test_a_setting_that_could_change_a_score_changes_the_signature(fields):
     """Each setting that could change a verdict is in the signature."""
     assert signature(HEADER) != signature(change_header(**fields))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"model": "openai:n"},
+        {"identity": {"endpoint": "chat", "extra_body": '{"top_k": 1}'}},
+        {"identity": {}},
+        {"prompt": "think"},
+        {"prompt_digest": "cd" * 32},
+        {"decoding": {"temperature": 0.7}},
+        {"decoding": {"top_p": 0.8}},
+        {"decoding": {"max_tokens": 65}},
+        {"decoding": {"stop": ("\nclass",)}},
+        {"decoding": {"stop": ()}},
+        {"decoding": {"seed": 4}},
+    ],
+    ids=str,
+)
+def test_a_setting_of_the_model_changes_the_signature(fields):
+    """Each setting that could change the texts of a model is in the signature."""
+    decoding = msgspec.structs.replace(GENERATION.decoding, **fields.get("decoding", {}))
+    changed = msgspec.structs.replace(GENERATION, **(fields | {"decoding": decoding}))
+    one, other = (signature(msgspec.structs.replace(HEADER, generation=made)) for made in (GENERATION, changed))
+    assert one != other
 
 
 def test_the_path_of_the_samples_does_not_matter():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from hashlib import blake2b
 
 from passcurve.diagnosis import Scope
@@ -56,6 +57,11 @@ def signature(header: Header, scope: Scope | None = None) -> str:
             if value is not None:
                 parts[name] = f"{value:g}"
         parts["run-seed"] = str(generation.decoding.seed)
+        # Texts that may hold the signs between the parts.
+        if generation.decoding.stop:
+            parts["stop"] = digest(json.dumps(generation.decoding.stop))
+        if generation.identity:
+            parts["back-end"] = digest(json.dumps(generation.identity, sort_keys=True))
     return "|".join(f"{name}:{value}" for name, value in parts.items())
 
 
