@@ -439,6 +439,34 @@ def test_copies_have_no_score_for_larger_k(shell, starter):
     assert "copies" in two["reason"]
 
 
+def test_a_score_that_one_policy_lacks_has_its_reason(shell, starter):
+    """Replies that differ in prose alone are copies under the policy that takes the code out: it is named."""
+    problems = [starter.problems[f"starter/{at}"] for at in range(6)]
+    code = [f"```python\n{row['prompt']}{row['canonical_solution']}```\n" for row in problems]
+    replies = [
+        {"task_id": row["task_id"], "solution": f"Version {at}:\n\n{block}"}
+        for row, block in zip(problems, code, strict=True)
+        for at in range(3)
+    ]
+    shell.write("s.jsonl", replies)
+    done = shell("autopsy", "s.jsonl", "--subset", "--policies", "raw,auto,fence-first", "-k", "1,2,3", "--flips", "0")
+    assert 2 == done.code
+    text = " ".join(done.out.split())
+    for k in (2, 3):
+        assert f"pass@{k} under auto, fence-first: k={k}: all samples of a problem are copies" in text
+
+
+def test_samples_without_code_are_no_copies(shell):
+    """Samples without a program have the scores that ``judge`` gives them."""
+    shell.write("s.jsonl", [{"task_id": f"starter/{at}", "completion": ""} for at in range(6) for _ in range(3)])
+    words = ("s.jsonl", "--subset", "-k", "1,2", "--json")
+    judged = shell("judge", *words).record
+    done = shell("autopsy", *words, "--policies", "raw,auto")
+    assert (0, 0.0) == (done.code, judged["pass@2"]["value"])
+    for ruling in done.record["rulings"]:
+        assert [0.0, 0.0] == [estimate["value"] for estimate in ruling["estimates"]]
+
+
 def test_samples_of_excluded_problems_count_nowhere(shell, starter):
     """The headline, the share and the rulings are of the samples that the score covers."""
     problems = [starter.problems[f"starter/{number}"] for number in range(3)]

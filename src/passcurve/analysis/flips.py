@@ -49,13 +49,18 @@ class SampleTable(msgspec.Struct, kw_only=True):
 
 
 def count_uniform_problems(problems: Sequence[int], programs: Sequence[int]) -> int:
-    """Return the number of problems with several samples if the samples of each are one program, else 0."""
+    """Return the number of problems with several samples of one program; 0 if any has two programs.
+
+    As in ``store/duplicates.py``, samples without a program are no copies.
+    """
     several: dict[int, set[int]] = {}
     sizes = Counter(problems)
     for problem, program in zip(problems, programs, strict=True):
         if sizes[problem] > 1:
             several.setdefault(problem, set()).add(program)
-    return len(several) if all(len(one) == 1 for one in several.values()) else 0
+    if any(len(one) > 1 for one in several.values()):
+        return 0
+    return sum(NO_PROGRAM not in one for one in several.values())
 
 
 class Failure(NamedTuple):

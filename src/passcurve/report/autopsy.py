@@ -28,7 +28,7 @@ def autopsy_lines(autopsy: Autopsy, flips_shown: int, width: int) -> Iterator[st
         f"{autopsy.benchmark}: {amount(autopsy.samples, 'sample')} of {coverage(autopsy.diagnosis.scope, sound)}, "
         f"{amount(autopsy.programs, 'distinct program')}"
     )
-    yield from _table(autopsy)
+    yield from _table(autopsy, width)
     best = autopsy.up_to_formatting[0]
     first = autopsy.rulings[0]
     share = number(autopsy.passed_anywhere / autopsy.samples) if autopsy.samples else "-"
@@ -193,7 +193,7 @@ def _plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def _table(autopsy: Autopsy) -> Iterator[str]:
+def _table(autopsy: Autopsy, width: int) -> Iterator[str]:
     wide = max(len(ruling.policy) for ruling in autopsy.rulings)
     heads = "".join(f"{f'pass@{estimate.k}':>10}" for estimate in autopsy.rulings[0].estimates)
     yield f"  {'policy':<{wide}}{heads}   passed   no code   gained   lost"
@@ -202,9 +202,22 @@ def _table(autopsy: Autopsy) -> Iterator[str]:
         changes = f"{ruling.rescued:>9,}{ruling.spoiled:>7,}"
         yield f"  {ruling.policy:<{wide}}{values}{ruling.passed:>9,}{ruling.no_code:>10,}{changes}"
     yield f"  gained and lost are against {autopsy.rulings[0].policy}"
-    reasons = {estimate.reason: estimate.k for estimate in autopsy.rulings[0].estimates if estimate.value is None}
-    for reason, k in reasons.items():
-        yield f"  pass@{k}: {reason}"
+    yield from _fitted(map(printable, _reasons(autopsy.rulings)), width)
+
+
+def _reasons(rulings: Sequence[Ruling]) -> Iterator[str]:
+    """Yield why scores of the table have no value, with the policies where others have one."""
+    policies: dict[tuple[str, str], list[str]] = {}
+    for ruling in rulings:
+        for estimate in ruling.estimates:
+            if estimate.value is None:
+                policies.setdefault((estimate.reason, estimate.name), []).append(ruling.policy)
+    names: dict[tuple[str, str], list[str]] = {}
+    for (reason, name), without in policies.items():
+        under = f" under {', '.join(without)}" if len(without) < len(rulings) else ""
+        names.setdefault((reason, under), []).append(name)
+    for (reason, under), missing in names.items():
+        yield f"  {', '.join(missing)}{under}: {reason}"
 
 
 def group_counts(passed: Mapping[str, int]) -> str:
