@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from pages import Made, Reader, part
+from pages import Made, Reader, part, report
 
 from passcurve.report.page.figures import curve_figure, rate_figure, scatter_figure, spread_figure
 from passcurve.report.page.svg import Plot, Scale
@@ -178,3 +178,15 @@ def test_dots_say_a_value_as_the_tables_do():
     points = [{"k": k, "value": value, "low": None, "high": None} for k, value in ((1, 0.00001), (5, 0.99999))]
     figure = curve_figure([{"name": "a", "curves": {"pass@k": points}, "curve": None, "extrapolation": None}])
     assert ["a: pass@1 <.0001", "a: pass@5 >.9999"] == re.findall(r"a: pass@\d [<>][.0-9]+", html.unescape(str(figure)))
+
+
+def test_each_sample_has_the_limit_of_its_problem(shell):
+    """Where a benchmark sets a limit for each problem, a sample is shown with that, not with the usual one."""
+    row = {"kind": "function", "prompt": "def f(a):\n", "entry_point": "f", "reference": "    return a\n"}
+    row["test"] = "def check(candidate):\n    assert candidate(1) == 1\n"
+    shell.write("b.jsonl", [{"id": f"T/{at}", **row, "timeout_s": limit} for at, limit in enumerate((4, 20))])
+    shell.write("s.jsonl", [{"task_id": f"T/{at}", "completion": row["reference"]} for at in (0, 1) for _ in range(2)])
+    for words, limits, shared in (((), [4, 20], True), (("--timeout", 5, "--no-dedup"), [5, 5], False)):
+        assert 0 == shell("judge", "s.jsonl", "--benchmark", "b.jsonl", *words).code
+        (run,) = part(Reader(report(shell, "s.jsonl").page), "core")["runs"]
+        assert (limits, shared) == (run["limits_s"], run["dedup"])

@@ -62,6 +62,8 @@ def run_record(
         "failing_tests": _failing_tests(evidence, ids) if evidence is not None else [],
         "limits": msgspec.to_builtins(run.header.limits) if run.header is not None else None,
         "own_limits": run.header.own_limits if run.header is not None else False,
+        "limits_s": _limits_s(run, ids, evidence) if evidence is not None else {},
+        "dedup": run.header.dedup if run.header is not None else False,
         "spreads": _spreads(evidence) if evidence is not None else {},
         "void": record["statuses"].get("void", 0),
         "generated": _generated(run, prices),
@@ -107,6 +109,16 @@ def _extrapolation(run: ScoredRun) -> dict[str, Any] | None:
     if any(math.isnan(value) for value in far.low):
         return None
     return {"k": ks, "low": far.low.tolist(), "high": far.high.tolist(), "models": 4}
+
+
+def _limits_s(run: ScoredRun, ids: Sequence[str], evidence: Evidence) -> dict[str, float]:
+    """Return the time limit of each problem whose limit is known here."""
+    if run.header is None:
+        return {}
+    common = run.header.limits.timeout_s
+    if not run.header.own_limits:
+        return dict.fromkeys(ids, common)
+    return {name: evidence.problems[name].limit_s(common) for name in ids if name in evidence.problems}
 
 
 def _solve_rates(run: ScoredRun) -> dict[str, Any]:

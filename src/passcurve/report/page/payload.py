@@ -76,6 +76,8 @@ def _core(record: Mapping[str, Any], evidence: Sequence[Evidence | None]) -> dic
             {
                 "name": run["name"],
                 "limits": run["limits"],
+                "limits_s": [run["limits_s"].get(name) for name in record["problems"]],
+                "dedup": run["dedup"],
                 "columns": own.columns if own is not None else None,
                 "messages": [_cut(message) for message in own.messages] if own is not None else [],
                 "causes": [_cut(cause) for cause in own.causes] if own is not None else [],

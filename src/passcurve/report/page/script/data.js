@@ -2,8 +2,8 @@
  * What the page knows of a run.
  * @typedef {{problem: number[], index: number[], status: number[], own_us: number[], memory_kib: number[],
  *   message: number[], cause: number[], group: number[], tokens: number[], latency_ms: number[]}} Columns
- * @typedef {{name: string, limits: {timeout_s: number, memory_bytes: number}|null, columns: Columns|null,
- *   messages: string[], causes: string[], counts: [string, number, number][]}} RunData
+ * @typedef {{name: string, limits: {memory_bytes: number}|null, limits_s: (number|null)[],
+ *   dedup: boolean, columns: Columns|null, messages: string[], causes: string[], counts: [string, number, number][]}} RunData
  * @typedef {{statuses: string[], problems: string[], runs: RunData[], chunks: number[]}} Core
  *
  * The samples with one program and one verdict.

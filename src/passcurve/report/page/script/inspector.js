@@ -70,12 +70,13 @@ class Inspector {
     const limits = run.limits;
     const columns = /** @type {Columns} */ (run.columns);
     const tokens = columns.tokens.length ? columns.tokens[samples.place[row]] : -1;
-    const measured = this.view.alike(row) > 1 ? ', measured once for all that are alike' : '';
+    const limit = run.limits_s[samples.problem[row]];
+    const measured = run.dedup && this.view.alike(row) > 1 ? ', measured once for all that are alike' : '';
     /** @type {[string, Node|string|undefined|false][]} */
     const facts = [
       ['Message', group.message && isolate(group.message)],
       ['Tests', group.suites?.map((text) => text.replace(/^tests: /, '')).join('; ')],
-      ['Time', `${milliseconds(samples.own[row])} ms${limits ? ` of ${counted(limits.timeout_s * 1000)}` : ''}${measured}`],
+      ['Time', `${milliseconds(samples.own[row])} ms${limit !== null ? ` of ${counted(limit * 1000)}` : ''}${measured}`],
       ['Memory', `${samples.memory[row].toFixed(0)} MiB${limits ? ` of ${counted(Math.round(limits.memory_bytes / 1048576))}` : ''}${measured}`],
       ['Tests ran', { referee: 'in a process of their own', shared: 'beside the sample', none: 'not at all' }[group.mode ?? '']],
       ['Extraction', group.steps?.length ? isolate(group.steps.join('; ')) : undefined],
@@ -150,7 +151,7 @@ class Inspector {
     const several = core.runs.length > 1;
     return make('div', {},
       alike.length > 0 && make('p', {}, `${counted(alike.length + 1)} samples${several ? ' of this run' : ''} have this program and this verdict`
-        + ' and share one measurement; the others: ', ...links(alike)),
+        + `${core.runs[samples.run[row]].dedup ? ' and share one measurement' : ''}; the others: `, ...links(alike)),
       ...core.runs.map((run, number) => {
         const rows = beside.filter((at) => samples.run[at] === number);
         return rows.length > 0 && make('p', {}, 'Other samples of this problem', several && ' in ', several && isolate(run.name), ': ', ...links(rows));

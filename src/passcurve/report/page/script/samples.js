@@ -112,7 +112,7 @@ class SampleView {
       if (status === '!passed' ? samples.status[row] === passed : status && core.statuses[samples.status[row]] !== status) return false;
       if (!problems[samples.problem[row]] || samples.own[row] < seconds || !messages[at][samples.message[row]]) return false;
       if (this.cause && core.runs[at].causes[samples.cause[row]] !== this.cause) return false;
-      if (this.near && samples.own[row] < 0.5 * (core.runs[at].limits?.timeout_s ?? Infinity)) return false;
+      if (this.near && samples.own[row] < 0.5 * (core.runs[at].limits_s[samples.problem[row]] ?? Infinity)) return false;
       return !this.inPrograms || this.inPrograms.has(samples.groupKey(row));
     };
   }
