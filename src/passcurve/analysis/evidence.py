@@ -50,7 +50,7 @@ def read_evidence(run: Path, positions: Mapping[str, int], cache_dir: Path) -> E
         evidence.missing = str(error)
     else:
         evidence.problems = problems
-        _add_texts(run, header, groups, evidence)
+    _add_texts(run, header, groups, evidence)
     if header.generation is not None:
         _add_requests(run, positions, evidence)
     return evidence
@@ -133,19 +133,21 @@ def _counted(suite: SuiteOutcome, *, all_tests: bool) -> str:
 
 
 def _add_texts(run: Path, header: Header, groups: _Groups, evidence: Evidence) -> None:
-    """Give each group the program of its first sample, and the text that it was made from."""
+    """Give each group the program of its first sample, and the text that it was made from, or why they are missing."""
+    extracted = set()
     try:
-        for sample in _read_samples(run, header, evidence.problems):
+        for sample in _read_samples(run, header, evidence.problems) if evidence.problems else ():
             group, digest = groups.by_row.get(sample.row, (None, ""))
             problem = evidence.problems.get(sample.key.problem_id)
             if group is not None and problem is not None and digest == sample.digest:
                 program = extract(problem, sample, header.extract)
                 group.program, group.steps = program.text, program.steps
                 group.reply = sample.text if sample.text != program.text else None
+                extracted.add(sample.row)
     except DataError as error:
         evidence.missing = str(error)
-    for group, _ in groups.by_row.values():
-        if group.program is None and not group.steps:
+    for row, (group, _) in groups.by_row.items():
+        if row not in extracted:
             group.missing = evidence.missing or "its row has gone or has changed since it was judged"
 
 
