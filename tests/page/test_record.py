@@ -190,3 +190,30 @@ def test_each_sample_has_the_limit_of_its_problem(shell):
         assert 0 == shell("judge", "s.jsonl", "--benchmark", "b.jsonl", *words).code
         (run,) = part(Reader(report(shell, "s.jsonl").page), "core")["runs"]
         assert (limits, shared) == (run["limits_s"], run["dedup"])
+
+
+def test_a_program_that_is_not_here_is_none_without_code(shell, starter):
+    """Where the samples or the benchmark have gone, the page says so, and takes no program for a text without code."""
+    shell.write("b.jsonl", [starter.problems["starter/0"]])
+    text = f"```python\n{starter.problems['starter/0']['prompt']}{starter.right('starter/0')['completion']}```\n"
+    rows = [{"task_id": "starter/0", "solution": text}, {"task_id": "starter/0", "completion": ""}]
+    shell.write("s.jsonl", rows)
+    words = ("judge", "s.jsonl", "--benchmark", "b.jsonl", "--extract", "auto", "--accept-input")
+    assert 0 == shell(*words).code
+    whole = Reader(report(shell, "s.jsonl").page)
+    assert "1 of 1 different programs" in (shell.folder / "report.html").read_text("utf-8")
+    assert [None, None] == [group.get("missing") for group in part(whole, "texts-0")["0"]["groups"][0]]
+    for gone in ("s.jsonl", "b.jsonl"):
+        (shell.folder / gone).rename(shell.folder / f"away-{gone}")
+        groups = part(Reader(report(shell, "s.jsonl.passcurve").page), "texts-0")["0"]["groups"][0]
+        assert all(gone in group["missing"] for group in groups), groups
+
+
+def test_models_past_n_are_those_that_have_a_value(shell):
+    """With unequal numbers of samples one of the four models says nothing, and the record counts three."""
+    for more, models in ((0, 4), (1, 3)):
+        sizes = [4 + more * at for at in range(6)]
+        rows = [{"task_id": f"T/{at}", "passed": (at + i) % 3 == 0} for at, n in enumerate(sizes) for i in range(n)]
+        shell.write("s.jsonl", rows)
+        (run,) = shell("report", "s.jsonl", "--json").record["runs"]
+        assert models == run["extrapolation"]["models"]

@@ -108,7 +108,9 @@ def _extrapolation(run: ScoredRun) -> dict[str, Any] | None:
     far = extrapolate([count.n for count in counts], [count.c for count in counts], ks)
     if any(math.isnan(value) for value in far.low):
         return None
-    return {"k": ks, "low": far.low.tolist(), "high": far.high.tolist(), "models": 4}
+    models = (far.beta_binomial, far.zero_inflated, far.power_law, far.chao2)
+    with_value = sum(not any(math.isnan(value) for value in model) for model in models)
+    return {"k": ks, "low": far.low.tolist(), "high": far.high.tolist(), "models": with_value}
 
 
 def _limits_s(run: ScoredRun, ids: Sequence[str], evidence: Evidence) -> dict[str, float]:

@@ -33,6 +33,7 @@ class Payload(NamedTuple):
     shown: int
     """Distinct programs whose text is in the parts."""
     total: int
+    """Distinct programs; a text without code has none."""
 
 
 def make_payload(record: Mapping[str, Any], evidence: Sequence[Evidence | None]) -> Payload:
@@ -49,9 +50,10 @@ def make_payload(record: Mapping[str, Any], evidence: Sequence[Evidence | None])
         packed = _pack({**core, "chunks": chunk_of})
         size = len(packed) + sum(map(len, texts))
         if size <= limit or not kept:
-            return Payload(
-                packed, tuple(texts), sum(group.program is not None for _, group in ranked[:kept]), len(ranked)
-            )
+            shown = sum(group.program is not None for _, group in ranked[:kept])
+            # Of one whose row has gone there was a program.
+            total = sum(group.program is not None or bool(group.missing) for _, group in ranked)
+            return Payload(packed, tuple(texts), shown, total)
         # What does not fit is left out, the last of each problem first.
         kept = min(kept - 1, int(kept * max(0.1, limit / size) * 0.97))
 
