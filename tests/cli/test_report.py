@@ -66,6 +66,29 @@ def test_markdown(runs):
 
 
 @pytest.mark.parametrize("form", ["markdown", "latex"])
+def test_a_table_says_why_a_score_has_no_value(shell, form):
+    """A k that was asked for and has no column, and a dash in a column, have their reason below the table."""
+    for name, n in (("one", 6), ("few", 3)):
+        shell.write(f"{name}.jsonl", [{"task_id": f"P/{at}", "passed": at > 3} for at in range(9) for _ in range(n)])
+    done = shell("show", "one.jsonl", "--format", form, "-k", "1,100")
+    assert 2 == done.code
+    assert "one.jsonl: no pass@100: k=100 needs 100 samples of every problem" in done.out
+    out = shell("report", "one.jsonl", "few.jsonl", "--format", form).out.replace("\\textasciicircum{}", "^")
+    assert 1 == out.count("few.jsonl: no pass@5, pass^5: k=5 needs 5 samples of every problem")
+    assert "one.jsonl: no " not in out
+    assert "pass@100" not in out
+
+
+def test_a_withheld_score_has_its_reason_once(shell, starter):
+    """What withholds a score stands below the table, and no metric repeats it."""
+    shell.write("s.jsonl", [{"task_id": f"starter/{at}", "text": "x"} for at in range(3)])
+    assert 2 == shell("judge", "s.jsonl", "--subset").code
+    done = shell("show", "s.jsonl", "--format", "markdown")
+    assert (2, 1) == (done.code, done.out.count("withheld"))
+    assert ": no pass" not in done.out
+
+
+@pytest.mark.parametrize("form", ["markdown", "latex"])
 def test_each_table_names_the_level_of_its_intervals(runs, form):
     """The scores and the differences may be pasted apart: each has the level in its heading."""
     out = runs("report", "one.jsonl", f"{HOSTILE}.jsonl", "--level", "0.9", "--format", form).out

@@ -201,6 +201,7 @@ def _show_scores(
         return code
     if scored.withheld:
         warn(terminal.printable(f"the score is withheld: {scored.withheld}"))
-    for line in exchange.table_lines({"runs": [table_record(scored, run.name)]}, form.value):
+    names = [estimate.name for estimate in scored.estimates]
+    for line in exchange.table_lines({"runs": [table_record(scored, run.name)]}, form.value, names):
         write(line)
     return code

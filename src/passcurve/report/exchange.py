@@ -25,10 +25,11 @@ _LATEX = {
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~!])")
 
 
-def table_lines(record: Mapping[str, Any], form: str) -> Iterator[str]:
+def table_lines(record: Mapping[str, Any], form: str, requested: Sequence[str] = ()) -> Iterator[str]:
     """Return the scores of some runs, and their comparison where there is one, in a format.
 
-    ``record`` is that of a report: ``runs`` (with ``name`` and ``scores``) and ``comparison``.
+    ``record`` is that of a report: ``runs`` (with ``name`` and ``scores``) and ``comparison``.  ``requested`` are
+    metrics whose reason is given where they have no value; by default those that some run has a value of.
     """
     runs: Sequence[Mapping[str, Any]] = record["runs"]
     if form == "csv":
@@ -36,25 +37,44 @@ def table_lines(record: Mapping[str, Any], form: str) -> Iterator[str]:
         return
     draw = _markdown_table if form == "markdown" else _latex_table
     yield from draw(*_scores(runs))
-    yield from _finding_lines(runs, form)
+    yield from _small_print([*_findings(runs), *_reasons(runs, requested or _columns(runs))], form)
     comparison = record.get("comparison")
     if comparison and comparison["pairs"]:
         yield ""
         yield from draw(*_differences(comparison["pairs"]))
 
 
-def _finding_lines(runs: Sequence[Mapping[str, Any]], form: str) -> Iterator[str]:
-    """Yield what was found in the samples of each run, which belongs to its score: as a list or as small print."""
-    faults = [f"{run['name']}: {line.strip()}" for run in runs for line in run["findings"]]
-    if not faults:
+def _findings(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield what was found in the samples of each run, which belongs to its score."""
+    return (f"{run['name']}: {line.strip()}" for run in runs for line in run["findings"])
+
+
+def _reasons(runs: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Iterator[str]:
+    """Yield why a run has no value of some of these metrics, each reason once."""
+    for run in runs:
+        missing: dict[str, list[str]] = {}
+        for name in names:
+            estimate = run["scores"].get(name)
+            if estimate is not None and estimate["value"] is None:
+                missing.setdefault(estimate["reason"], []).append(name)
+        for reason, without in missing.items():
+            # What withholds a score stands among the findings.
+            if not any(reason in line for line in run["findings"]):
+                yield f"{run['name']}: no {', '.join(without)}: {reason}"
+
+
+def _small_print(texts: Sequence[str], form: str) -> Iterator[str]:
+    """Yield texts as a list, or as small print."""
+    if not texts:
         return
     yield ""
-    for text in faults:
+    for text in texts:
         line = _one_line(text)
         yield f"- {_escape_markdown(line)}" if form == "markdown" else rf"\par{{\footnotesize {_escape_latex(line)}}}"
 
 
-def _scores(runs: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
+def _columns(runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the metrics that some run has a value of."""
     names = [
         name
         for name in dict.fromkeys(name for run in runs for name in run["scores"])
@@ -63,6 +83,11 @@ def _scores(runs: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str
     if any(run["curve"] for run in runs):
         # Every k makes no table.
         names = [name for name in names if re.fullmatch(r"[a-z]*[@^](1|5|10|100)", name)] or names
+    return names
+
+
+def _scores(runs: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    names = _columns(runs)
     level = next(
         (
             f"{100 * estimate['new_problems']['level']:g}% "
