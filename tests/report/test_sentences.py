@@ -69,6 +69,8 @@ def test_a_choice_that_gains_nothing():
     """Where the best on all samples is no better on the other half, the choice is not said to flatter."""
     _, _, choice = sweep([20] * 10, [0] * 10)
     assert choice.startswith("Choosing on the same samples shows no gain here")
+    _, _, choice = sweep([14, 16, 13, 15, 17], [3, 2, 4, 1, 3])
+    assert choice.startswith("Choosing on the same samples shows no gain here")
     _, _, choice = sweep([9, 12, 8, 10, 11], [11, 8, 12, 10, 9], [10, 11, 9, 12, 8])
     assert choice.startswith("The best of several, chosen and reported on the same samples, looks better")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -134,10 +135,27 @@ class TestHull:
         assert 1.163 == pytest.approx((upper.mean() - truth) / se, abs=0.15)
 
     def test_a_clear_winner_is_always_chosen(self) -> None:
-        """Where one temperature is far better it is chosen in every split and there is little optimism."""
-        result = temperature_hull([0.0, 1.0], 10, [[0] * 6, [9, 10, 9, 10, 10, 9]], [1])
-        assert [0.0, 1.0] == result.chosen[:, 0].tolist()
-        assert abs(result.optimism[0]) < 0.01
+        """Where one temperature is far better it is chosen in every split, and the choice costs nothing at all."""
+        result = temperature_hull([0.0, 1.0], 10, [[0] * 6, [9, 7, 9, 6, 10, 5]], [1, 2])
+        assert [[0.0, 0.0], [1.0, 1.0]] == result.chosen.tolist()
+        assert [0.0, 0.0] == result.optimism.tolist()
+
+    def test_the_honest_value_is_that_of_all_splits(self) -> None:
+        """It strays little from the mean over all ways to halve the samples of two problems at two temperatures."""
+        c = np.array([[2, 2], [1, 3]])
+        total = weights = 0.0
+        for first in product(range(3), repeat=4):
+            halves = np.array(first).reshape(2, 2)
+            weight = math.prod(
+                math.comb(passed, own) * math.comb(4 - passed, 2 - own)
+                for passed, own in zip(c.ravel().tolist(), first, strict=True)
+            )
+            if weight:
+                chosen = pass_at_k(2, halves, 1).mean(axis=1).argmax()
+                total += weight * float(pass_at_k(2, c - halves, 1).mean(axis=1)[chosen])
+                weights += weight
+        result = temperature_hull([0.2, 1.0], 4, c, [1], splits=5000)
+        assert total / weights == pytest.approx(result.honest[0], abs=0.01)
 
     def test_refuses(self) -> None:
         """A k above half of n and a table of another shape are a ValueError."""

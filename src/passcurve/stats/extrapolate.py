@@ -213,7 +213,8 @@ def temperature_hull(
     equal.  Here the samples of each problem and temperature are dealt into two halves (given the counts, the passes in
     the first n // 2 samples are hypergeometric); the temperature is chosen by the first and reported by the second,
     ``splits`` times with ``numpy.random.default_rng(seed)``.  What is reported is then the value of a choice made with
-    half of the samples, without bias.
+    half of the samples, without bias: the upper hull less what the choice loses on the second half, on average, so that
+    a temperature that every split chooses has the value of all samples.
 
     temperatures has shape (T,), c (T, m) with the same m problems in every row, n broadcasts to it; ks (K,).  Each k
     must be at most half of the smallest n, rounded down, for both halves must have k samples.  ValueError otherwise.
@@ -238,17 +239,19 @@ def temperature_hull(
     splits, seed = check_integer(splits, "splits", most=MOST_DRAWS), check_integer(seed, "seed", 0)
     rng = np.random.default_rng(seed)
     curves = _curves(samples, passed, k_row)
-    honest = np.zeros(k_row.size)
+    upper, top = curves.max(axis=0), curves.argmax(axis=0)
+    lost = np.zeros(k_row.size)
     chosen = np.zeros(curves.shape)
     column = np.arange(k_row.size)
     for _ in range(splits):
         first = rng.hypergeometric(passed, samples - passed, half)
         pick = _curves(half, first, k_row).argmax(axis=0)
-        honest += _curves(samples - half, passed - first, k_row)[pick, column]
+        # On average over splits the second half of a temperature has its whole curve: only the choice may differ.
+        second = _curves(samples - half, passed - first, k_row)
+        lost += second[top, column] - second[pick, column]
         chosen[pick, column] += 1.0
-    honest /= splits
-    upper = curves.max(axis=0)
-    best = degrees[curves.argmax(axis=0)]
+    honest = np.clip(upper - lost / splits, 0.0, 1.0)
+    best = degrees[top]
     return Hull(k_row, degrees, curves, upper, best, honest, upper - honest, chosen / splits, splits, seed)
 
 
