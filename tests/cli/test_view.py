@@ -76,6 +76,15 @@ def test_reports_are_those_of_the_command(viewer: Viewer):
     assert 'id="compare"' in both
 
 
+def test_a_report_has_what_was_left_beside_its_run(viewer: Viewer):
+    """A page that was made before an autopsy of its run shows it when it is loaded again."""
+    page = "report?run=below/two.jsonl.passcurve"
+    assert 'id="rules"' not in viewer.get(page).text
+    done = viewer.shell("autopsy", "below/two.jsonl", "--subset", "--policies", "raw,auto")
+    assert 0 == done.code, done.err
+    assert 'id="rules"' in viewer.get(page).text
+
+
 @pytest.mark.parametrize(
     ("change", "status"),
     [

@@ -19,9 +19,11 @@ from passcurve.report.evidence import Evidence
 from passcurve.report.generation import cost_record
 from passcurve.stats import extrapolate
 from passcurve.store.completions import stored_totals
-from passcurve.types import STATUSES
+from passcurve.types import STATUSES, Header
 
 HEADLINE_KS = (1, 5, 10, 100)
+SIDE_KINDS = ("autopsy", "profiles")
+"""Commands that leave a record beside a run."""
 _BINS = 10
 """Bins of the solve rates of problems with many samples, or unequal numbers of them."""
 _FEW = 20
@@ -67,7 +69,7 @@ def run_record(
         "spreads": _spreads(evidence) if evidence is not None else {},
         "void": record["statuses"].get("void", 0),
         "generated": _generated(run, prices),
-        **{kind: _side_record(run, kind) for kind in ("autopsy", "profiles")},
+        **{kind: _side_record(run, kind) for kind in SIDE_KINDS},
     }
 
 
@@ -222,6 +224,12 @@ def _generated(run: ScoredRun, prices: Path | None) -> dict[str, Any] | None:
     }
 
 
+def side_records(run: Path, header: Header, kinds: Sequence[str] = SIDE_KINDS) -> list[Path]:
+    """Return where ``autopsy`` and ``profiles`` leave their records, beside a run or its samples."""
+    places = dict.fromkeys((str(run), header.samples))
+    return [Path(f"{place}.{kind}") / f"{kind}.json" for place in places for kind in kinds]
+
+
 def _side_record(run: ScoredRun, kind: str) -> dict[str, Any] | None:
     """Return what ``autopsy`` or ``profiles`` has left beside a run or its samples; None where nothing fits.
 
@@ -229,7 +237,7 @@ def _side_record(run: ScoredRun, kind: str) -> dict[str, Any] | None:
     """
     if run.header is None:
         return None
-    paths = {Path(f"{place}.{kind}") / f"{kind}.json" for place in (run.source, run.header.samples)}
+    paths = side_records(Path(run.source), run.header, (kind,))
     newest_first = sorted(filter(Path.is_file, paths), key=lambda path: path.stat().st_mtime, reverse=True)
     return next(filter(None, (_read_side_record(path, run.header.benchmark) for path in newest_first)), None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections import OrderedDict
@@ -10,6 +11,7 @@ from typing import Any
 
 from passcurve import config
 from passcurve.analysis.report import ReportOptions, read_report
+from passcurve.analysis.run_record import side_records
 from passcurve.errors import DataError
 from passcurve.report.page import render, render_list, render_rows
 from passcurve.store.rundir import RunDir
@@ -95,6 +97,13 @@ def _row(run: RunSummary) -> dict[str, Any]:
 
 
 def _stamp(path: Path) -> tuple[tuple[str, int, int], ...]:
-    """Return what changes with any file of a run."""
-    entries = sorted(os.scandir(path), key=lambda entry: entry.name)
-    return tuple((entry.name, entry.stat().st_size, entry.stat().st_mtime_ns) for entry in entries if entry.is_file())
+    """Return what changes with any file of a run, with its samples, and with what other commands leave beside it."""
+    files = [Path(entry.path) for entry in sorted(os.scandir(path), key=lambda entry: entry.name)]
+    for header in {attempt.header.samples: attempt.header for attempt in RunDir(path).attempts()}.values():
+        files += [Path(header.samples), *side_records(path, header)]
+    stamps = []
+    for file in files:
+        with contextlib.suppress(OSError):
+            status = file.stat()
+            stamps.append((str(file), status.st_size, status.st_mtime_ns))
+    return tuple(stamps)
