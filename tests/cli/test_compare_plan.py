@@ -129,6 +129,16 @@ def test_run_directories(shell, starter):
     assert 1 == done.record["pairs"][0]["differences"][0]["p"]
 
 
+def test_runs_without_a_signature(shell, starter, both_results):
+    """Of files of results neither says how it was judged; beside a run one of them does not."""
+    shell.write("s.jsonl", [starter.right("starter/0")])
+    assert 0 == shell("judge", "s.jsonl", "--subset").code
+    write(shell, "c_results.jsonl", {"starter/0": "1"})
+    for names, whose in ((both_results, "neither has a"), (("s.jsonl", "c_results.jsonl"), "one of them has no")):
+        (pair,) = shell("compare", *names, "--json").record["pairs"]
+        assert [f"{whose} signature: it is not known how it was judged"] == pair["differs"]
+
+
 def test_evalplus_record(shell, both_results):
     """EvalPlus' record counts a sample as passed when it passed the base and the added tests."""
     record = {

@@ -295,7 +295,8 @@ def _exact_difference(decider: Decider) -> Fraction:
 
 def _compare_signatures(a: Header | None, b: Header | None) -> tuple[str, ...]:
     if a is None or b is None:
-        return ("one of them has no signature: it is not known how it was judged",)
+        missing = "neither has a signature" if a is b else "one of them has no signature"
+        return (f"{missing}: it is not known how it was judged",)
     parts = [dict(part.partition(":")[::2] for part in signature(header).split("|")) for header in (a, b)]
     names = dict.fromkeys([*parts[0], *parts[1]])
     return tuple(
