@@ -6,7 +6,7 @@ import ast
 import re
 
 from passcurve.extract.step import Change, Task
-from passcurve.types import Expression
+from passcurve.types import Expression, trees
 
 _TICKS = re.compile(r"`([^`]+)`")
 _TAGS = re.compile(r"\[ANSWER\](.*?)(?:\[/ANSWER\]|\Z)", re.DOTALL)
@@ -39,7 +39,7 @@ def take_answer(task: Task, text: str) -> Change | None:
 def take_side(task: Task, text: str) -> Change | None:
     """Take the side of a comparison that was asked for, where the text is ``assert call == result`` or the like."""
     try:
-        statements = ast.parse(text.strip()).body
+        statements = trees.parse(text.strip()).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     if len(statements) != 1 or not isinstance(task.problem.check, Expression):

@@ -15,6 +15,8 @@ from operator import itemgetter
 
 import msgspec
 
+from passcurve.types import trees
+
 MAX_CHARS = 1 << 16
 """Largest text to parse; solutions of benchmark problems are far shorter."""
 
@@ -71,7 +73,7 @@ def _read(text: str) -> Reading:
         # Warnings about a sample's source are not for our user.
         warnings.simplefilter("ignore")
         try:
-            return Reading(ast.parse(text))
+            return Reading(trees.parse(text))
         except SyntaxError as error:
             line = error.lineno or _line_of_forbidden(text)
         except ValueError:

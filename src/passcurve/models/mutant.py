@@ -21,7 +21,7 @@ import msgspec
 from passcurve.errors import DataError, UsageError
 from passcurve.models import mutant_grammars
 from passcurve.models.backend import SampleRequest, ServerDefaults, Settings, sample_seed
-from passcurve.types import Prompt, Reply, SampleKey
+from passcurve.types import Prompt, Reply, SampleKey, trees
 
 MAX_MUTATIONS = 8
 """Largest number of mutations in a deck."""
@@ -176,7 +176,7 @@ def mutations(stub: str, reference: str, suffix: str = "") -> list[str]:
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
     completions: dict[str, None] = {}
-    for node in _walk(ast.parse(source)):
+    for node in _walk(trees.parse(source)):
         for edit in _edits(node, source, starts):
             if edit.start >= begin and edit.end <= end:
                 whole = source[: edit.start] + edit.text + source[edit.end :]
@@ -196,7 +196,7 @@ def _walk(node: ast.AST) -> Iterator[ast.AST]:
 
 def _is_python(source: bytes) -> bool:
     try:
-        ast.parse(source)
+        trees.parse(source)
     except (SyntaxError, ValueError):
         return False
     return True
