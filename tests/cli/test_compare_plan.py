@@ -130,7 +130,7 @@ def test_run_directories(shell, starter):
 
 
 def test_runs_without_a_signature(shell, starter, both_results):
-    """Of files of results neither says how it was judged; beside a run one of them does not."""
+    """Two files of results have no signature; beside a run one of the two has none."""
     shell.write("s.jsonl", [starter.right("starter/0")])
     assert 0 == shell("judge", "s.jsonl", "--subset").code
     write(shell, "c_results.jsonl", {"starter/0": "1"})

@@ -80,7 +80,7 @@ def test_a_table_says_why_a_score_has_no_value(shell, form):
 
 
 def test_a_withheld_score_has_its_reason_once(shell, starter):
-    """What withholds a score stands below the table, and no metric repeats it."""
+    """The reason that withholds a score stands once below the table."""
     shell.write("s.jsonl", [{"task_id": f"starter/{at}", "text": "x"} for at in range(3)])
     assert 2 == shell("judge", "s.jsonl", "--subset").code
     done = shell("show", "s.jsonl", "--format", "markdown")

@@ -167,7 +167,7 @@ def test_a_full_queue(server: Server, starter):
 
 @pytest.mark.ci
 def test_streams_that_do_not_fit_into_the_queue(server: Server):
-    """Of streams that come at once those that do not fit are refused; the others count in the time of requests."""
+    """The server refuses streams that do not fit into the queue; the others count in the time of requests."""
 
     async def ask(number: int) -> int:
         text = f"    while True: pass  # {number}\n"

@@ -157,7 +157,7 @@ def test_slime(client: httpx.Client):
     ],
 )
 def test_no_request(server: tuple[httpx.Client, subprocess.Popen[bytes]], path: str, body: Any, named: str):
-    """What is no request, or names no problem, is refused at once and never scored."""
+    """The server refuses at once, and never scores, a body that is no request or names no problem."""
     client, process = server
     before_s = used_s(process.pid)
     answer = client.post(path, json=body) if not isinstance(body, bytes) else client.post(path, content=body)

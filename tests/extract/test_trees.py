@@ -20,6 +20,7 @@ def test_threads_that_make_trees_at_the_same_time() -> None:
         made.extend(trees.parse(text) for _ in range(20))
 
     def give_way(*_: object) -> None:
+        # Any code would do; this gives the other threads their turn each time.
         time.sleep(0)
 
     before = gc.get_threshold()

@@ -371,7 +371,7 @@ def test_the_number_of_choices_is_no_field_of_the_users(client):
 
 @pytest.mark.parametrize("seed", [None, 7])
 def test_the_seed_of_a_reply_is_the_one_that_was_sent(client, server, sample_request, seed):
-    """Where the user takes the field away there is none, and one of the user's is that of every sample."""
+    """Without the field no seed is stored; a seed that the user sets is stored for every sample."""
     replies = list(client(extra_body={"seed": seed}).generate(sample_request(0, 1)))
     assert [seed, seed] == [reply.seed for reply in replies]
     assert seed == server.requests[-1].get("seed")

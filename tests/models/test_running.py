@@ -578,7 +578,7 @@ def typed(tmp_path, monkeypatch):
     ],
 )
 def test_a_file_of_options_that_is_none(typed, tmp_path, text, message):
-    """An unknown option is refused with the nearest name, and so are no TOML, a table, and a number that is none."""
+    """The run refuses an unknown option with the nearest name, a file that is not TOML, a table, and a wrong number."""
     (tmp_path / "c.toml").write_text(text)
     done = typed("--config", "c.toml", "--model", "mutant:")
     assert 2 == done.exit_code

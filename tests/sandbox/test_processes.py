@@ -141,6 +141,7 @@ def test_memory_that_processes_share_counts_once(processes: ProcessJail):
     verdict = run(
         processes,
         f"{HOLD}\nforks = [os.fork() for _ in range(3)]\n"
+        # The zygote adds up their memory every 20 ms, so they must live for longer than one look.
         "if 0 in forks:\n    time.sleep(0.5)\n    os._exit(0)\n"
         "return int([os.waitpid(pid, 0)[1] for pid in forks] == [0, 0, 0])",
     )

@@ -201,7 +201,7 @@ def _show_scores(
         return code
     if scored.withheld:
         warn(terminal.printable(f"the score is withheld: {scored.withheld}"))
-    # Of those that nobody asked for no reason is wanted.
+    # A default k without a value needs no reason in a table.
     names = [estimate.name for estimate in scored.estimates] if unmet else []
     for line in exchange.table_lines({"runs": [table_record(scored, run.name)]}, form.value, names):
         write(line)

@@ -82,7 +82,7 @@ class RecordedCalls:
 def record_calls(prompt: Any, test: str, name: str, entry_point: str, seed: int) -> RecordedCalls:
     """Return the calls that ``check`` of the tests makes whatever results it gets.
 
-    ``prompt`` is a code object or None.  Recording ends at the first call that is not plain, or when its time is over.
+    ``prompt`` is a code object or None.  Recording ends at the first call that is not plain, or after MAX_STEPS or SECONDS.
     """
     calls = RecordedCalls()
     recorder = _make_recorder(calls)
@@ -107,7 +107,7 @@ def record_calls(prompt: Any, test: str, name: str, entry_point: str, seed: int)
 
 
 class _TimeLimit:
-    """Trace function that raises an exception in the traced code when a time is over.
+    """Trace function that raises an exception in the traced code after MAX_STEPS or SECONDS.
 
     It does so at the next call, or at the next line of code whose globals are ``names``.
     """

@@ -83,7 +83,7 @@ class QueueSource:
             yield completion
 
     def _pop(self) -> Completion | None:
-        """Remove and return the next sample whose problem is not under calibration; None where there is none."""
+        """Remove and return the next sample whose problem is not under calibration, or None."""
         for problem_id in [one for one in self._set_aside if not self._is_calibrating(one)]:
             for completion, owner in self._set_aside.pop(problem_id):
                 self._queue.put((completion, owner), owner)
