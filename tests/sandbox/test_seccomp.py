@@ -247,7 +247,7 @@ def test_devices(filters: Filters):
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_sockets_of_processes(machine: str):
-    """A sample that may start processes has all pairs of sockets and reaches no address; only compilers send messages."""
+    """A sample that may start processes has pairs of sockets and reaches no address; only compilers send messages."""
     filters = Filters(machine, processes=True)
     for kind in (1, 0x80001, 5, 0x80005):
         assert ALLOWED == filters.sample("socketpair", 1, kind, 0)

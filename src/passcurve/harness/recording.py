@@ -82,7 +82,8 @@ class RecordedCalls:
 def record_calls(prompt: Any, test: str, name: str, entry_point: str, seed: int) -> RecordedCalls:
     """Return the calls that ``check`` of the tests makes whatever results it gets.
 
-    ``prompt`` is a code object or None.  Recording ends at the first call that is not plain, or after MAX_STEPS or SECONDS.
+    ``prompt`` is a code object or None.  Recording ends at the first call that is not plain, after
+    MAX_STEPS, or after SECONDS.
     """
     calls = RecordedCalls()
     recorder = _make_recorder(calls)
