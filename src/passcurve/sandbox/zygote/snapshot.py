@@ -12,7 +12,7 @@ from passcurve.sandbox.zygote.dirty_pages import DirtyPages
 from passcurve.sandbox.zygote.memory import Area
 from passcurve.sandbox.zygote.tracing import UncleanError
 
-_BLOCK_BYTES = 1 << 20
+_BLOCK_BYTES = 1 << 16
 _POPULATED = re.compile(rb"[^\0]+")
 
 
