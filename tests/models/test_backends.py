@@ -148,6 +148,24 @@ def test_mutant_draws_what_its_seed_says(sample_request):
         assert drawn.count(card.text) / 400 == pytest.approx(card.weight, abs=0.1)
 
 
+def test_threads_that_want_the_same_deck_have_it_made_once(sample_request):
+    """The samples of a problem, which are asked for at the same time, share the work of making its deck."""
+    model, barrier = Mutant(0.5), threading.Barrier(8)
+    long = Prompt(problem_id="p/0", stub="def f(a):\n", reference="    return a + 1 < 2\n" * 100)
+    request = msgspec.structs.replace(sample_request(seed=7), prompt=long)
+
+    def draw(index: int) -> None:
+        barrier.wait()
+        list(model.generate(msgspec.structs.replace(request, indices=(index,))))
+
+    threads = [threading.Thread(target=draw, args=(index,)) for index in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert 1 == model._deck.cache_info().misses  # noqa: SLF001 - nothing else tells it apart
+
+
 def test_mutant_draws_by_temperature(sample_request):
     """Weights are raised to 1/T: at 1 as without, cold the heaviest alone, hot each as often as any other."""
     assert [0.5, 0.3, 0.2] == apply_temperature([0.5, 0.3, 0.2], None) == apply_temperature([0.5, 0.3, 0.2], 1.0)

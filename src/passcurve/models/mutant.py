@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import functools
 import random
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Self
 
@@ -82,6 +83,7 @@ class Mutant:
         self._mean = mean
         self.identity = {"reference_weight": f"{mean:g}"}
         self._deck = functools.lru_cache(maxsize=256)(self._make_deck)
+        self._one_at_a_time = threading.Lock()
 
     @classmethod
     def open(cls, argument: str, settings: Settings) -> Self:  # noqa: ARG003 - every back end is opened so
@@ -100,7 +102,9 @@ class Mutant:
         """Yield draws; raises DataError when a problem has no reference to mutate."""
         prompt = request.prompt
         facts = (prompt.problem_id, prompt.stub, prompt.reference, prompt.suffix, prompt.language)
-        cards = self._deck(request.decoding.seed, *facts)
+        # The samples of a problem are asked for at the same time, and each thread would make its deck.
+        with self._one_at_a_time:
+            cards = self._deck(request.decoding.seed, *facts)
         weights = apply_temperature([card.weight for card in cards], request.decoding.temperature)
         for index in request.indices:
             seed = sample_seed(request.decoding.seed, prompt.problem_id, index)
