@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 READ_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "MPL", "OMP_", "OPENBLAS")
 """Prefixes of variables that are read when everything is loaded."""
@@ -33,6 +34,19 @@ PRELOADED = (
     *("passcurve.analysis.score", "passcurve.analysis.compare", "passcurve.store.results_source"),
 )
 PRELOADED_FOR_PLOTS = ("matplotlib.figure", "matplotlib.backends.backend_svg", "matplotlib.backends.backend_agg")
+
+
+class Completed(NamedTuple):
+    """Exit code and output of a command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The output as one JSON object; anything beside it is an error."""
+        return json.loads(self.out)
 
 
 class CommandServer:

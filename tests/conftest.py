@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import functools
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import httpx
 import hypothesis
 import pytest
-from command_server import CommandServer
+from command_server import CommandServer, Completed
 from hypothesis import HealthCheck
 
 sys.path.insert(0, str(Path(__file__).parent / "sandbox"))
@@ -80,19 +82,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.nodeid in passes]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item.nodeid not in passes]
-
-
-class Completed(NamedTuple):
-    """Exit code and output of a command that has ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def record(self) -> dict[str, Any]:
-        """The output as one JSON object; anything beside it is an error."""
-        return json.loads(self.out)
 
 
 class Shell:
@@ -204,6 +193,29 @@ def shell(tmp_path: Path, command_server: CommandServer) -> Shell:
 def shell_in(command_server: CommandServer) -> Callable[..., Shell]:
     """Return what makes the command in a folder, for runs that several tests share."""
     return functools.partial(Shell, server=command_server)
+
+
+@pytest.fixture(scope="session")
+def folder_made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], None]], Path]:
+    """Return what has a folder made by the first worker that wants it; no test may change what was made."""
+    place = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        place = place.parent
+
+    def folder_of(name: str, make: Callable[[Path], None]) -> Path:
+        folder = place / name
+        with (place / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not folder.exists():
+                folder.mkdir()
+                try:
+                    make(folder)
+                except BaseException:
+                    shutil.rmtree(folder)
+                    raise
+        return folder
+
+    return folder_of
 
 
 @pytest.fixture(scope="session")

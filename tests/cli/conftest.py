@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import pty
 import struct
 import termios
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from command_server import Completed
 
 
 class JudgedExamples(NamedTuple):
@@ -22,10 +25,18 @@ class JudgedExamples(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def judged(shell_in, tmp_path_factory) -> JudgedExamples:
+def judged(shell_in, folder_made_once) -> JudgedExamples:
     """Judge the built-in examples once; tests must not change the folder."""
-    shell = shell_in(tmp_path_factory.mktemp("judged"))
-    done = shell("judge", "starter:examples", "--json", "--timeout", "1")
+
+    def judge(folder: Path) -> None:
+        done = shell_in(folder)("judge", "starter:examples", "--json", "--timeout", "1")
+        output_of(folder).write_text(json.dumps(done), "utf-8")
+
+    def output_of(folder: Path) -> Path:
+        return folder.with_suffix(".json")
+
+    folder = folder_made_once("judged", judge)
+    shell, done = shell_in(folder), Completed(*json.loads(output_of(folder).read_text("utf-8")))
     return JudgedExamples(shell, done, shell.rows("starter-examples_results.jsonl"))
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,13 +13,19 @@ from pages import HOSTILE, LONG, Made, Tab, report, write_rows
 
 
 @pytest.fixture(scope="session")
-def two_runs(shell_in, tmp_path_factory) -> Made:
+def two_runs(shell_in, folder_made_once) -> Made:
     """Report on two runs of the mutants, the second with another seed, and both with times, tokens and messages."""
-    shell = shell_in(tmp_path_factory.mktemp("report"))
-    for seed in (1, 2):
-        done = shell("run", "starter", "--model", "mutant:", "-n", 6, "--seed", seed, "--run", f"seed{seed}.passcurve")
-        assert 0 == done.code, done.err
-    return report(shell, "seed1.passcurve", "seed2.passcurve")
+    runs = [f"seed{seed}.passcurve" for seed in (1, 2)]
+
+    def run(folder: Path) -> None:
+        for seed, name in enumerate(runs, 1):
+            done = shell_in(folder)("run", "starter", "--model", "mutant:", "-n", 6, "--seed", seed, "--run", name)
+            assert 0 == done.code, done.err
+        made = report(shell_in(folder), *runs)
+        (folder / "record.json").write_text(json.dumps(made.record), "utf-8")
+
+    folder = folder_made_once("two_runs", run)
+    return Made(folder / "report.html", json.loads((folder / "record.json").read_text("utf-8")))
 
 
 @pytest.fixture(scope="session")
