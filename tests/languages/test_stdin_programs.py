@@ -51,6 +51,16 @@ def test_programs_of_a_language(name: str, tmp_path: Path) -> None:
     assert not {kind: ended[kind] for kind in programs if ended[kind][0] != expected[kind]}
 
 
+def test_output_that_takes_many_characters_to_show(tmp_path: Path) -> None:
+    """A program that writes thousands of control characters has failed, and the others have their verdicts."""
+    benchmark = tmp_path / "sums.toml"
+    benchmark.write_text(PROBLEM)
+    programs = (r"printf '\1%.0s' {1..3000}", PROGRAMS["sh"]["read"])
+    rows = [{"task_id": "sums", "solution": program} for program in programs]
+    run = pc.judge(rows, benchmark=benchmark, language="sh", timeout_s=10.0, accept_input=True)
+    assert ("failed", "passed") == tuple(run.samples.columns["status"])
+
+
 def test_a_name_that_no_file_can_have(tmp_path: Path) -> None:
     """A class with a name of many characters does not compile, as javac says, and is no failure of ours."""
     require("java")

@@ -169,5 +169,6 @@ def _runs(outcome: Outcome) -> list[Outcome]:
 
 
 def _shown(text: str) -> str:
-    shown = repr(text[:_SHOWN_CHARACTERS])
+    # A character may take ten in it.
+    shown = repr(text[:_SHOWN_CHARACTERS])[: 2 * _SHOWN_CHARACTERS]
     return shown if len(text) <= _SHOWN_CHARACTERS else f"{shown}..."
