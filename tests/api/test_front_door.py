@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import passcurve as pc
-from passcurve.errors import DataError, UnknownNameError, UsageError
+from passcurve.errors import DataError, Interrupted, UnknownNameError, UsageError
 
 STARTER = files("passcurve.bench") / "starter"
 README = Path(__file__).parents[2] / "README.md"
@@ -89,6 +89,34 @@ def test_an_iterator_that_fails_has_its_error(rows):
     with pytest.raises(ZeroDivisionError):
         # Before a row could tell the benchmark.
         pc.judge({"task_id": 1 / zero} for zero in (0,))
+
+
+@pytest.mark.ci
+def test_an_iterator_whose_call_ended_gives_no_more_rows(rows, tmp_path):
+    """Rows that come after an interruption are lost, and the next call has the file of rows for itself."""
+    is_over, is_asked = threading.Event(), threading.Event()
+
+    def stop(progress):
+        if progress.judged:
+            raise KeyboardInterrupt
+
+    def generator():
+        try:
+            yield rows[0]
+            assert is_over.wait(60)
+            yield from rows * 100
+        finally:
+            is_asked.set()
+
+    with pytest.raises(Interrupted):
+        pc.judge(generator(), "starter", k=1, subset=True, run=tmp_path / "r", watch=stop)
+    later = (row for row in rows)
+    run = pc.judge(later, "starter", k=1, subset=True, run=tmp_path / "r")
+    before = (tmp_path / "r.samples.jsonl").read_bytes()
+    is_over.set()
+    assert is_asked.wait(60)
+    assert [0.75] == values(run)
+    assert before == (tmp_path / "r.samples.jsonl").read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -63,31 +64,34 @@ def judge(
     else:
         rows = cast("Iterable[Row]", samples)
         source = inputs.from_rows(rows, place, written, options=reading, benchmark=named)
-        source.wait_for_row(0.0)
-    chosen = named()
-    if chosen is None:
-        rules = reading_options(options.get("profile", "native"), options.get("task", ""), options.get("language", ""))
-        chosen = source.benchmark(None, cache, rules)
-    request, notes = make_request(
-        chosen,
-        source.run,
-        options,
-        subset=subset,
-        strict=strict,
-        results=source.results,
-        samples=source.samples,
-        reading=source.reading,
-        sources=source.sources,
-        follow_s=None if source.spool is None else math.inf,
-        ended=None if source.spool is None else source.spool.ended,
-    )
-    try:
-        result = judging.judge(request, watch or watch_nothing)
-    except DataError:
-        # What is wrong with a row says more than what a file without it lacks.
+    # After an interruption or an error nobody wants the rest of the rows.
+    with contextlib.closing(source.spool) if source.spool is not None else contextlib.nullcontext():
+        if files is None:
+            source.wait_for_row(0.0)
+        chosen = named()
+        if chosen is None:
+            profile, task = options.get("profile", "native"), options.get("task", "")
+            chosen = source.benchmark(None, cache, reading_options(profile, task, options.get("language", "")))
+        request, notes = make_request(
+            chosen,
+            source.run,
+            options,
+            subset=subset,
+            strict=strict,
+            results=source.results,
+            samples=source.samples,
+            reading=source.reading,
+            sources=source.sources,
+            follow_s=None if source.spool is None else math.inf,
+            ended=None if source.spool is None else source.spool.ended,
+        )
+        try:
+            result = judging.judge(request, watch or watch_nothing)
+        except DataError:
+            # What is wrong with a row says more than what a file without it lacks.
+            source.check()
+            raise
         source.check()
-        raise
-    source.check()
     return notebook.of_result(result, [*source.notes, *notes], source.folder)
 
 

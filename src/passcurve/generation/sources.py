@@ -160,13 +160,15 @@ class FileSource:
 
 
 class Spool:
-    """Writes pieces of a stream to a file while others read that; the file is whole once it has ended."""
+    """Writes pieces of a stream to a file while others read that; the file is whole once it has ended.  Close it."""
 
     def __init__(self, pieces: Iterable[bytes], path: Path) -> None:
         """Begin to write, in another thread.  Raises DataError when the file cannot be written."""
         self._pieces, self._path = pieces, path
         self._error: BaseException | None = None
         self._ended = threading.Event()
+        self._lock = threading.Lock()
+        self._is_closed = False
         try:
             # Unbuffered: a sample is judged as soon as it is written.
             self._file = path.open("wb", buffering=0)
@@ -182,6 +184,11 @@ class Spool:
         """Wait until it has ended."""
         self._ended.wait()
 
+    def close(self) -> None:
+        """Take no further piece from the stream, and write none: another stream may soon have the file."""
+        with self._lock:
+            self._is_closed = True
+
     def check(self) -> None:
         """Raise what ended the stream before its end, DataError where a piece could not be kept."""
         if self._error is not None:
@@ -191,17 +198,20 @@ class Spool:
         try:
             with self._file as file:
                 for piece in self._pieces:
-                    rest = memoryview(piece)
-                    while rest:
-                        rest = rest[self._write(file, rest) :]
+                    with self._lock:
+                        if self._is_closed:
+                            return
+                        self._write(file, piece)
         except BaseException as error:
             self._error = error
         finally:
             self._ended.set()
 
-    def _write(self, file: RawIOBase, data: memoryview) -> int:
+    def _write(self, file: RawIOBase, piece: bytes) -> None:
+        rest = memoryview(piece)
         try:
-            return file.write(data) or 0
+            while rest:
+                rest = rest[file.write(rest) or 0 :]
         except OSError as error:
             raise self._failure(error) from None
 
