@@ -471,6 +471,17 @@ class TestPlace:
             run.finish(planned=0)
         assert ["finished-0002.json", "notes.txt", LOCK, "verdicts-0002-001.jsonl"] == names(rundir)
 
+    def test_an_attempt_without_verdicts_frees_none(self, rundir, header, line):
+        """Verdicts on other samples are kept, though a later attempt was stopped before its first verdict."""
+        with rundir.open_session(header) as run:
+            run.append([line(0)])
+            run.finish(planned=1)
+        rundir.open_session(with_timeout(header, 1.0)).close()
+        with pytest.raises(UsageError, match=r"has the verdicts on 'samples\.jsonl'.*--run DIR"):
+            rundir.open_session(msgspec.structs.replace(header, samples="others.jsonl"))
+        with rundir.read() as stored:
+            assert "passed" == stored.status_at(0)
+
     def test_file_in_the_way(self, tmp_path, header):
         """A file cannot be used as a run directory."""
         (tmp_path / "run").touch()

@@ -26,7 +26,7 @@ from passcurve.store.parts import LOCK, PartWriter, RunLock, footer_path, parse_
 from passcurve.store.programs import ProgramTable
 from passcurve.store.samples_file import SamplesFile, has_changed
 from passcurve.store.settings_digest import SettingChange, changed_settings, settings_digest
-from passcurve.store.verdicts import Attempt, StoredVerdicts, has_lines
+from passcurve.store.verdicts import Attempt, StoredVerdicts, has_lines, newest_judged
 from passcurve.store.whole_files import write_whole
 from passcurve.types import Completion, Header, Verdict
 
@@ -94,8 +94,8 @@ class RunDir:
         try:
             digest = settings_digest(header)
             attempts = self.attempts()
-            if attempts and has_lines(attempts[-1]):
-                self._check_purpose(attempts[-1], header)
+            if (judged := newest_judged(attempts)) is not None:
+                self._check_purpose(judged, header)
             same = [attempt for attempt in attempts if attempt.digest == digest]
             if same and same[-1].finished and (reopen or self._is_damaged(same[-1])):
                 footer_path(self.path, same[-1].number).unlink(missing_ok=True)
@@ -142,8 +142,8 @@ class RunDir:
 
     def check_sources(self, sources: Collection[str]) -> None:
         """Raise UsageError when the folder has the verdicts on other files than these; it need not exist."""
-        attempts = self.attempts() if (self.path / LOCK).exists() else ()
-        was = attempts[-1].header.sources if attempts else ()
+        judged = newest_judged(self.attempts()) if (self.path / LOCK).exists() else None
+        was = judged.header.sources if judged is not None else ()
         if was and not _are_moved(was, sources):
             raise UsageError(
                 f"{str(self.path)!r} has the verdicts on {', '.join(map(repr, was))}; to keep those, {_REMEDY}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -42,6 +42,11 @@ def has_lines(attempt: Attempt) -> bool:
             if file.readline():
                 return True
     return False
+
+
+def newest_judged(attempts: Sequence[Attempt]) -> Attempt | None:
+    """Return the newest attempt that has verdicts; one that judged nothing after it does not free them."""
+    return next((attempt for attempt in reversed(attempts) if has_lines(attempt)), None)
 
 
 class HasFinished(Protocol):
