@@ -55,6 +55,18 @@ def test_each_kind(shell):
     assert "|scored:48of60" in done.record["signature"]
 
 
+def test_scores_by_suites(shell):
+    """The scores by suites leave out the same problems, and are there as the score is."""
+    problems = [problem(number, base_input=[[1]], plus_input=[[2], [3]], atol=0) for number in range(30)]
+    problems[3] |= {"canonical_solution": "    raise ValueError\n"}
+    samples = [sample(number, None if number else "    return 1\n") for number in range(30)]
+    record = judge(shell, problems, samples).record
+    suites = {name: suite["pass@1"]["value"] for name, suite in record["suites"].items()}
+    assert (28 / 29, {"base": 1.0, "plus": 28 / 29}) == (record["pass@1"]["value"], suites)
+    shown = shell("show", record["run"], "--k", "1", "--json").record
+    assert suites == {name: suite["pass@1"]["value"] for name, suite in shown["suites"].items()}
+
+
 @pytest.mark.ci
 def test_samples_without_code(shell):
     """A problem at fault is found also where no sample of it has code to run."""

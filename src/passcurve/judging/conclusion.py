@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -166,14 +166,15 @@ def _estimate(run: FinishedRun, counts: tuple[Counts, ...], diagnosis: Diagnosis
 
 
 def _score_suites(
-    run: FinishedRun, counted: Container[str], diagnosis: Diagnosis, *, copies: bool
+    run: FinishedRun, counted: Collection[str], diagnosis: Diagnosis, *, copies: bool
 ) -> tuple[SuiteScore, ...]:
     from passcurve.stats.estimate import estimate
 
     scores = []
     for suite, counts in run.collector.tally.suite_counts(counted).items():
         least = min((count.n for count in counts), default=0)
-        ks = [k for k in run.request.ks if k <= least] if len(counts) == len(run.problems) or run.request.subset else []
+        # A problem that counts may have no sample.
+        ks = [k for k in run.request.ks if k <= least] if len(counts) == len(counted) else []
         estimates = estimate(counts, ks, deterministic=copies) if ks and not run.collector.tally.owed else ()
         if diagnosis.withheld:
             estimates = withhold(estimates, diagnosis.withheld)
