@@ -102,6 +102,15 @@ def test_share_that_withholds():
         assert [withholds] == [finding.withholds for finding in report.findings if finding.name == "fenced"]
 
 
+def test_a_character_that_is_none():
+    """A message that names a character beyond all others, as a sample may in shared mode, is none of Python's."""
+    observer = InputObserver("raw")
+    for row, point in enumerate(("FFFFFF", "110000", "10FFFF")):
+        observer.judge(row, "compile", f"SyntaxError: invalid character 'x' (U+{point})")
+    (finding,) = observer.report(rows=3).findings
+    assert ("stray_character", 1) == (finding.name, finding.rows)
+
+
 def test_rows_that_do_not_compile():
     """Ten rows that do not compile are told where they are more than half, and withhold nothing."""
     texts = [f"    return {n} 0\n" for n in range(10)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 from collections import Counter
 
@@ -27,6 +28,9 @@ class StrayCharacterTracker:
         if match is None:
             return False
         point = int(match[1], 16)
+        if point > sys.maxunicode:
+            # In shared mode a sample can write the message itself.
+            return False
         if point in self._rows or len(self._rows) < _MAX_CHARACTERS:
             self._rows[point] += 1
         return True
