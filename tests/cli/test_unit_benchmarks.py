@@ -72,6 +72,20 @@ def test_no_code_counts_in_every_score(shell):
     assert ("no_code", {"TestOne": False, "TestTwo": False}) == (row["status"], row["suites"])
 
 
+@pytest.mark.ci
+def test_a_class_without_a_sample_leaves_no_score(shell):
+    """Where a class has no sample there is no score of the others, by functions and parts either, unless asked for."""
+    benchmark = shell.write("b.jsonl", [CLASS, CLASS | {"task_id": "ClassEval_1"}])
+    samples = shell.write("s.jsonl", [{"task_id": "ClassEval_0", "solution": RIGHT}])
+    words = ("judge", samples, "--benchmark", benchmark, "--json", "--k", "1")
+    result, subset = (json.loads(shell(*words, *more).out) for more in ((), ("--subset",)))
+    assert result["pass@1"]["value"] is None
+    assert {"function": 2, "function_partial": 2, "class_partial": 1} == {
+        name: suite["passed"] for name, suite in result["suites"].items() if "pass@1" not in suite
+    }
+    assert {1.0} == {suite["pass@1"]["value"] for suite in subset["suites"].values()}
+
+
 BOX: dict[str, Any] = {
     "prompt": "Problem: make it twice.",
     "reference_code": "result = 2 * x",

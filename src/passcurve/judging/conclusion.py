@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +17,7 @@ from passcurve.judging.request import Request, Result, SuiteScore
 from passcurve.sandbox.probe import Probe
 from passcurve.signature import signature
 from passcurve.store.duplicates import group_sizes
+from passcurve.store.part_tally import CLASS_PARTIAL
 from passcurve.store.results import ChangedRowError, write_results
 from passcurve.store.rundir import JudgingSession
 from passcurve.store.samples_file import FileState, identify
@@ -184,14 +185,16 @@ def _score_suites(
 
 
 def _score_parts(
-    run: FinishedRun, counted: Container[str], diagnosis: Diagnosis, *, copies: bool
+    run: FinishedRun, counted: Collection[str], diagnosis: Diagnosis, *, copies: bool
 ) -> Iterator[SuiteScore]:
     """Yield the scores by suites that count alone."""
     from passcurve.stats.estimate import estimate
 
     tally = run.collector.tally
-    for name, counts in tally.part_counts(counted).items():
-        ks = [k for k in run.request.ks if k <= min(count.n for count in counts)]
+    parts = tally.part_counts(counted)
+    has_all = len(parts.get(CLASS_PARTIAL, ())) == len(counted)
+    for name, counts in parts.items():
+        ks = [k for k in run.request.ks if k <= min(count.n for count in counts)] if has_all else []
         estimates = estimate(counts, ks, deterministic=copies) if ks and not tally.owed else ()
         if diagnosis.withheld:
             estimates = withhold(estimates, diagnosis.withheld)
