@@ -48,6 +48,14 @@ def test_an_interpreter_by_path():
     assert tools.find_toolchain(None, ()).version == tools.find_toolchain(sys.executable, ()).version
 
 
+def test_an_interpreter_by_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A path is one from the working folder, as everywhere."""
+    fake(tmp_path, version="3.11.9")
+    monkeypatch.chdir(tmp_path)
+    for name in ("./python", f"../{tmp_path.name}/python"):
+        assert "3.11.9" == tools.find_toolchain(name, ()).version
+
+
 @pytest.mark.parametrize("name", ["/nowhere/python", "no-such-python", "/"])
 def test_an_interpreter_that_is_not_there(name: str):
     """An interpreter that cannot be run is named, with the reason."""
@@ -67,6 +75,16 @@ def test_a_program_that_answers_nonsense():
     path = shutil.which("true") or "/bin/true"
     with pytest.raises(UsageError, match=f"'{path}'"):
         tools.find_toolchain(path, ())
+
+
+@pytest.mark.parametrize("end", [0, 1])
+def test_a_program_that_writes_no_text(tmp_path: Path, end: int):
+    """A program whose output is no UTF-8 is no usable Python either."""
+    script = tmp_path / "python"
+    script.write_text(f"#!/bin/sh\nprintf '\\377\\376' | tee /dev/stderr\nexit {end}\n")
+    script.chmod(0o755)
+    with pytest.raises(UsageError, match=f"'{script}' is not a usable Python"):
+        tools.find_toolchain(str(script), ())
 
 
 @pytest.mark.parametrize("version", ["2.7.18", "3.8.20"])

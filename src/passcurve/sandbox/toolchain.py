@@ -91,9 +91,17 @@ def _query_interpreter(python: str | None) -> dict[str, Any]:
 
 def _run_interpreter(python: str) -> dict[str, Any]:
     script = str(Path(__file__).parent / "zygote" / "interpreter_facts.py")
+    # It runs in another folder than that which a relative path is of.
+    program = str(Path(python).absolute()) if "/" in python else python
     try:
         process = subprocess.run(
-            [python, "-I", script], capture_output=True, text=True, timeout=30, check=False, cwd="/"
+            [program, "-I", script],
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=30,
+            check=False,
+            cwd="/",
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UsageError(f"--python {python!r} cannot be run: {error}") from None
