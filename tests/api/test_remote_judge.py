@@ -133,6 +133,13 @@ def test_a_token_from_a_file(url, starter):
         assert "secr" not in str(caught.value)
 
 
+@pytest.mark.parametrize("host", ["judge..example", "j" * 64, "[::1"])
+def test_an_address_that_cannot_be(host):
+    """An address with a name that no host can have is refused where it is given."""
+    with pytest.raises(UsageError, match="is no address"):
+        pc.Judge(url=f"http://{host}")
+
+
 def test_a_judge_that_starts_again(url, starter):
     """As in this process, one that has ended may be used in another ``with``."""
     judge = pc.Judge(url=url, token=TOKEN)

@@ -44,8 +44,9 @@ class RemoteJudge:
             raise UsageError(f"url={url!r} must begin with http:// or https://")
         self.name = url.rstrip("/") + "/"
         try:
-            httpx.URL(self.name)
-        except httpx.InvalidURL as error:
+            # As it is looked up: httpx accepts names that cannot be.
+            httpx.URL(self.name).host.encode("idna")
+        except (httpx.InvalidURL, UnicodeError) as error:
             raise UsageError(f"url={url!r} is no address: {error}") from None
         # A file with a token ends with a new line, as the server's own may.
         token = token.strip()
