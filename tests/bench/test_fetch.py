@@ -230,7 +230,7 @@ def test_name_that_does_not_resolve(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert refusal(tmp_path, "http://nowhere.invalid/right").startswith("no connection")
 
 
-@pytest.mark.parametrize("url", ["ftp://127.0.0.1/right", "right", "http://127.0.0.1:x/"])
+@pytest.mark.parametrize("url", ["ftp://127.0.0.1/right", "right", "http://127.0.0.1:x/", "http://a..b/right"])
 def test_not_an_address(tmp_path: Path, url: str) -> None:
     """An address that is not a valid HTTP URL is refused."""
     assert refusal(tmp_path, url).startswith("not an ")

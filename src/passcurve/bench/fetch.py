@@ -176,7 +176,7 @@ def _stream(url: str, part: Path, timeout_s: float) -> str:
                     raise _DownloadError(f"the response exceeds {MAX_BYTES >> 20} MiB")
                 digest.update(chunk)
                 handle.write(chunk)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
         raise _DownloadError(_reason(error, timeout_s)) from error
     return digest.hexdigest()
 
@@ -193,7 +193,7 @@ def _client(timeout_s: float) -> httpx.Client:
         raise _DownloadError(f"the proxy or certificate settings do not work ({_one_line(error)})") from error
 
 
-def _reason(error: httpx.HTTPError | httpx.InvalidURL, timeout_s: float) -> str:
+def _reason(error: httpx.HTTPError | httpx.InvalidURL | UnicodeError, timeout_s: float) -> str:
     import httpx
 
     text = _one_line(error)
@@ -204,6 +204,7 @@ def _reason(error: httpx.HTTPError | httpx.InvalidURL, timeout_s: float) -> str:
         (httpx.RemoteProtocolError, f"the connection was cut ({text})"),
         (httpx.ReadError, f"the connection was cut ({text})"),
         (httpx.InvalidURL, f"not an address ({text})"),
+        (UnicodeError, "not an address (no host has such a name)"),
         (httpx.UnsupportedProtocol, f"not an http address ({text})"),
     )
     return next((reason for kind, reason in table if isinstance(error, kind)), text)
