@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import os
 import re
 import subprocess
 import sys
@@ -45,6 +46,15 @@ def test_a_file(rows, tmp_path):
     assert [True, False, True] == [json.loads(line)["passed"] for line in run.results.read_text("utf-8").splitlines()]
     loaded = pc.load(str(samples), k=(1, 2))
     assert (run.signature, run.estimates, run.path) == (loaded.signature, loaded.estimates, loaded.path)
+
+
+@pytest.mark.ci
+def test_files_with_long_names_that_are_no_utf8(rows, tmp_path):
+    """Files of any name can be judged together."""
+    samples = [tmp_path / os.fsdecode(b"%d-%s\xff.jsonl" % (number, b"s" * 60)) for number in range(2)]
+    for path, row in zip(samples, rows, strict=False):
+        path.write_text(json.dumps(row) + "\n", "utf-8")
+    assert [0.5] == values(pc.judge(samples, "starter", k=1, subset=True))
 
 
 def test_rows_in_memory(rows):

@@ -482,6 +482,22 @@ class TestPlace:
         with rundir.read() as stored:
             assert "passed" == stored.status_at(0)
 
+    def test_names_that_are_no_utf8(self, rundir, header, line):
+        """A run of files whose names are no UTF-8 is resumed with these, and refuses others."""
+        first, second = (os.fsdecode(name) for name in (b"/s\xff.jsonl", b"/t\xff.jsonl"))
+        for fields in ({"samples": first}, {"samples": "/rows.jsonl", "sources": (first,)}):
+            rundir = RunDir(rundir.path.with_name(fields["samples"][1]))
+            own = msgspec.structs.replace(header, **fields)
+            with rundir.open_session(own) as run:
+                run.append([line(0)])
+            rundir.check_sources(own.sources)
+            with rundir.open_session(own) as run:
+                assert run.resumed
+            with pytest.raises(UsageError, match="has the verdicts on"):
+                rundir.open_session(msgspec.structs.replace(header, samples=second))
+        with pytest.raises(UsageError, match=r"verdicts on '/s"):
+            rundir.check_sources((second,))
+
     def test_file_in_the_way(self, tmp_path, header):
         """A file cannot be used as a run directory."""
         (tmp_path / "run").touch()

@@ -261,7 +261,7 @@ def _joint_name(names: Sequence[str]) -> str:
     joint = "+".join(names)
     if len(joint) <= _MAX_NAME:
         return joint
-    return f"{names[0]}+{len(names) - 1}-{blake2b(joint.encode(), digest_size=4).hexdigest()}"
+    return f"{names[0]}+{len(names) - 1}-{blake2b(joint.encode('utf-8', 'surrogatepass'), digest_size=4).hexdigest()}"
 
 
 def file_names(samples: str | Path | Iterable[Any]) -> list[str] | None:

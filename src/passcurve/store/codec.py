@@ -149,10 +149,15 @@ def decode_footer(text: bytes) -> Footer | None:
         return None
 
 
+def as_stored(text: str) -> str:
+    """Return a text as ``encode`` stores it: a lone surrogate, as in the name of a file, becomes an escape sequence."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def _escape_surrogates(value: object) -> object:
     match value:
         case str():
-            return value.encode("utf-8", "backslashreplace").decode()
+            return as_stored(value)
         case dict():
             return {_escape_surrogates(name): _escape_surrogates(item) for name, item in value.items()}
         case list() | tuple():

@@ -119,13 +119,14 @@ class RunDir:
     def _check_purpose(self, stored: Attempt, header: Header) -> None:
         """Raise UsageError when these verdicts would replace those on another file, or on other problems."""
         was, remedy = stored.header, f"to keep those, {_REMEDY}"
-        if header.samples != was.samples and not (header.generation and was.generation):
+        samples, sources = codec.as_stored(header.samples), tuple(map(codec.as_stored, header.sources))
+        if samples != was.samples and not (header.generation and was.generation):
             old, new = Path(was.samples), Path(header.samples)
-            is_moved = old.name == new.name and not old.exists()
+            is_moved = old.name == Path(samples).name and not old.exists()
             footer = self.footer(stored)
             is_equal = footer is not None and footer.samples is not None and not has_changed(new, footer.samples)
             # The rows that --field makes of a file are judged in its place.
-            has_same_sources = (header.sources or (header.samples,)) == (was.sources or (was.samples,))
+            has_same_sources = (sources or (samples,)) == (was.sources or (was.samples,))
             if not (is_moved or is_equal or has_same_sources):
                 raise UsageError(f"{str(self.path)!r} has the verdicts on {was.samples!r}; {remedy}")
         # A benchmark that was edited in its place is the same one.
@@ -144,7 +145,7 @@ class RunDir:
         """Raise UsageError when the folder has the verdicts on other files than these; it need not exist."""
         judged = newest_judged(self.attempts()) if (self.path / LOCK).exists() else None
         was = judged.header.sources if judged is not None else ()
-        if was and not _are_moved(was, sources):
+        if was and not _are_moved(was, [*map(codec.as_stored, sources)]):
             raise UsageError(
                 f"{str(self.path)!r} has the verdicts on {', '.join(map(repr, was))}; to keep those, {_REMEDY}"
             )
