@@ -9,6 +9,7 @@ import platform
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -19,6 +20,7 @@ import msgspec
 import pytest
 from jailed import command_job, descendants
 
+from passcurve.errors import SandboxError
 from passcurve.sandbox.command_layout import command_layout, find_program, loaded_libraries
 from passcurve.sandbox.job import CommandJail, Outcome, Preparation, Step
 from passcurve.sandbox.layers.syscalls import numbers
@@ -69,6 +71,14 @@ def run(pool: Pool, *steps: Step, more: tuple[tuple[Step, ...], ...] = ()) -> Ou
 def step(setup: dict[str, Any], name: Any = "run", timeout_s: float = 5.0, **others: Any) -> Step:
     """Return a step in the jail of the shell."""
     return Step(name=name, jail=JAIL, setup=setup, timeout_s=timeout_s, **others)
+
+
+def test_no_folder_for_temporary_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where no folder for temporary files can be written the error says what to do."""
+    with start_sandbox(LIMITS, commands=True) as sandbox:
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+        with pytest.raises(SandboxError, match="name a writable folder in TMPDIR"):
+            Pool(1, sandbox)
 
 
 def test_end_and_output_of_a_command_are_reported(pool: Pool) -> None:

@@ -18,6 +18,7 @@ from passcurve.sandbox.prepared import PreparedFiles
 from passcurve.sandbox.startup import Sandbox, usable_cores
 from passcurve.sandbox.wakeup import Wakeup
 from passcurve.sandbox.worker import Worker
+from passcurve.sandbox.zygote_client import translate_os_errors
 
 BATCH_S = 0.02
 """Outcomes that come within this time are returned together, if all workers are busy."""
@@ -44,6 +45,9 @@ class Pool:
 
         ``budget``: the memory for all commands that run at once; by default a part of what is free now.
         """
+        # Before all else, for it may fail: on some machines no folder for temporary files can be written.
+        with translate_os_errors():
+            self._prepared = PreparedFiles() if sandbox.commands else None
         self._selector = selectors.DefaultSelector()
         self.wakeup = Wakeup()
         """Ends a wait while a worker is idle: set it when there is something to judge."""
@@ -59,7 +63,6 @@ class Pool:
         self.compiled_tests = cache.compiled_tests
         """Compiled tests of the problems so far: more may be added."""
         self._artifacts = Artifacts(store)
-        self._prepared = PreparedFiles() if sandbox.commands else None
         budget = budget or MemoryBudget(commands_memory_bytes())
         self.workers: list[Worker | CommandWorker] = [
             CommandWorker(self._selector, sandbox, self._artifacts, self._prepared, budget)
