@@ -169,7 +169,7 @@ class JailedFolder:
         report = read_report((outcome.steps or (outcome,))[-1].report)
         try:
             answer = msgspec.json.decode(report.out, type=decodable(_Answer))
-        except (msgspec.DecodeError, UnicodeError):
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
             if outcome.ended in ("fault", "wall") or report.status == "command":
                 raise SandboxError(f"{argv[0]!r} could not be run: {outcome.fault or report.error}") from None
             answer = None
