@@ -19,7 +19,7 @@ class HasFileno(Protocol):
 
 
 class Connection:
-    """At most one socket at a time, and the bytes that it has not taken yet.
+    """At most one socket at a time, which is read.
 
     ``callback`` is called with the events of the socket: the selector holds it as the data of its key.
     """
@@ -28,7 +28,6 @@ class Connection:
         self._selector, self._callback = selector, callback
         self._socket: socket.socket | None = None
         self._is_watched = False
-        self._unsent = b""
 
     def open(self, sock: socket.socket) -> None:
         """Use this socket from now on; an earlier one is closed."""
@@ -36,31 +35,6 @@ class Connection:
         self._socket = sock
         self._selector.register(sock, selectors.EVENT_READ, self._callback)
         self._is_watched = True
-
-    def send(self, data: bytes) -> None:
-        """Send bytes, now or when the socket takes them; nothing happens without a socket."""
-        if self._unsent:
-            self._unsent += data
-            return
-        if self._socket is None:
-            return
-        sent = 0
-        try:
-            sent = self._socket.send(data, socket.MSG_DONTWAIT)
-        except OSError:
-            pass
-        if sent < len(data):
-            self._unsent = data[sent:]
-            if self._is_watched:
-                self._selector.modify(self._socket, selectors.EVENT_READ | selectors.EVENT_WRITE, self._callback)
-
-    def send_rest(self) -> None:
-        """Send what the socket did not take before."""
-        data, self._unsent = self._unsent, b""
-        if self._socket is not None and self._is_watched:
-            self._selector.modify(self._socket, selectors.EVENT_READ, self._callback)
-            if data:
-                self.send(data)
 
     def read(self) -> bytes | None:
         """Return what has come; None if nothing has, no bytes if the other end is closed."""
@@ -78,7 +52,6 @@ class Connection:
 
     def close(self) -> None:
         """Close the socket, if there is one, with all that is left on it."""
-        self._unsent = b""
         if self._socket is not None:
             self._unwatch()
             self._socket.close()
