@@ -279,6 +279,26 @@ def test_a_fault_that_a_prepared_compiler_names_counts(pool: Pool) -> None:
         assert "plain\n" == outcome.report["out"]
 
 
+def test_needed_files_whose_making_was_ended_are_made_again() -> None:
+    """Where somebody kills the jail that makes them, the job is a fault of ours, and the next one has the files."""
+    needed = msgspec.structs.replace(
+        prepare("needed", f"cat {PLACE}/needed/file >out"),
+        is_needed=True,
+        setup=order("sleep 1; echo prepared >file", keep=("file",)),
+    )
+    compiler = step(order("exit 1", keep=("out",)), "compile", preparation=needed)
+    steps = (compiler, step(order("cat out", unpack=True)))
+    with start_sandbox(LIMITS, commands=True) as sandbox, Pool(1, sandbox) as pool:
+        before = {process.pid for process in descendants(os.getpid())}
+        pool.start(0, command_job(next(TAGS), LIMITS, steps))
+        jail = next(process.pid for process in descendants(os.getpid()) if process.pid not in before)
+        os.kill(jail, signal.SIGKILL)
+        while not (outcomes := pool.wait(1.0)):
+            pass
+        assert ("fault", "compile") == (outcomes[0].ended, outcomes[0].step)
+        assert "prepared\n" == (run(pool, *steps).report or {})["out"]
+
+
 def test_a_jail_holds_its_programs_and_what_they_load() -> None:
     """The layout names the program, its libraries and the loader, and no folder of the host."""
     places = {place for _, place in command_layout(JAIL).binds}

@@ -205,7 +205,9 @@ class CommandWorker:
         report = outcome.report or {}
         has_worked = outcome.ended == "report" and report.get("status") == "ended" and report.get("exit") == 0
         preparation = step.preparation
-        if preparation is not None and running.phase == "preparing":
+        # A failure of ours says nothing about files without which the step cannot work: the job ends with it.
+        is_ours = preparation is not None and preparation.is_needed and outcome.ended in ("fault", "wall")
+        if preparation is not None and running.phase == "preparing" and not is_ours:
             if has_worked and self._artifact is not None:
                 self._prepared.add(preparation, self._artifact)
             else:
