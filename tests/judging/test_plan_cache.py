@@ -280,3 +280,18 @@ def test_compiled_tests_are_found_again(tmp_path: Path) -> None:
     compiled = CompiledTests()
     PlanCache(tmp_path, HEADER).add_code_to(compiled)
     assert {"T/0": b"\x00code"} == compiled.items()
+
+
+def test_compiled_tests_that_are_kept_leave_room_for_others(tmp_path: Path) -> None:
+    """What is kept already counts once, and what is too large to be kept does not count."""
+    sizes = {"T/0": MAX_CODE_BYTES // 2, "T/1": MAX_CODE_BYTES, "T/2": MAX_CODE_BYTES // 4, "T/3": MAX_CODE_BYTES // 4}
+    for count in (1, len(sizes)):
+        cache, compiled = PlanCache(tmp_path, HEADER), CompiledTests()
+        cache.add_code_to(compiled)
+        for key in list(sizes)[len(compiled.items()) : count]:
+            compiled.add(key, bytes(sizes[key]))
+        cache.keep_code_of(compiled)
+        cache.save()
+    kept = CompiledTests()
+    PlanCache(tmp_path, HEADER).add_code_to(kept)
+    assert ["T/0", "T/2", "T/3"] == list(kept.items())

@@ -89,9 +89,9 @@ class PlanCache:
         """Keep compiled tests.  They run in the jail of tests only, as those do that were compiled in the same run."""
         size = sum(map(len, self._code.values()))
         for key, code in compiled_tests.items().items():
-            size += len(code)
-            if key not in self._code and size <= MAX_CODE_BYTES:
+            if key not in self._code and size + len(code) <= MAX_CODE_BYTES:
                 self._code[key] = code
+                size += len(code)
                 self._is_changed = True
 
     def save(self) -> None:
