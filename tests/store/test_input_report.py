@@ -188,6 +188,20 @@ def test_prompts(text, form, expected):
     assert expected == names(observed(text, form=form, status="passed"))
 
 
+def test_programs_of_other_problems():
+    """A program that begins with blank lines is no body, and what continues a prompt may be one of another problem."""
+    problem = Problem(id="T/0", prompt="def double(x):\n", entry_point="double", check=FunctionTests(source=""))
+    for form in ("solution", "completion"):
+        observer = InputObserver("raw")
+        observer.observe(problem, completion(0, "\n\ndef halve(x):\n    return x\n", form=form))
+        observer.judge(0, "failed", "AssertionError")
+        (finding,) = observer.report(rows=1, task_ids={"T/0": "double", "T/1": "halve"}).findings
+        assert "lacks_function" == finding.name
+        assert "--field" not in finding.text
+        assert "that of 'T/0' is the function of 'T/1', so the ids do not belong to the texts" in finding.text
+    assert "--field solution" in observed("\n\n    return x\n", form="solution", status="failed").findings[0].text
+
+
 class TestRepetition:
     """Rows that stand in a file twice."""
 

@@ -250,7 +250,7 @@ class InputObserver:
         rows = self._counts["continuation"]
         if rows <= _MIN_SHARE * len(self._copies):
             return None
-        text = f"the {'`solution`' if self._is_taken_whole else 'text'} of {n_rows(rows)} lacks the function to test"
+        text = f"the text of {n_rows(rows)} lacks the function to test"
         if 2 * self._counts["body"] > rows:
             text += (
                 "; they look like bodies that continue the prompt: use --field solution (no :solution behind the name)"

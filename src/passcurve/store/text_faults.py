@@ -107,6 +107,8 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
         return bits
     if _holds_prompt(problem, text):
         return bits | PROMPT
+    if not problem.has_gap and _lacks_function(problem, text):
+        bits |= CONTINUATION
     if _NEXT.search(text):
         bits |= NEXT
     # A comment is indented as anyone likes.
@@ -160,19 +162,25 @@ def _whole_program(problem: Problem, text: str) -> int:
         # A script: nothing in it is called by name.
         return 0
     if name not in text or not _defines(name, text):
-        return CONTINUATION | (BODY if text[0].isspace() else 0)
+        return CONTINUATION | (BODY if _is_indented(text) else 0)
     is_method = "class Solution" in text and "class Solution" not in problem.prompt and "." not in problem.entry_point
     if is_method and not re.search(rf"^(?:(?:async )?def |class )?{name}\b", text, re.MULTILINE):
         return METHOD
     return 0
 
 
+def _is_indented(text: str) -> bool:
+    """Tell whether the first line of a text is indented; blank lines before it do not count."""
+    return text[: -len(text.lstrip())].endswith((" ", "\t"))
+
+
 def _lacks_function(problem: Problem, text: str) -> bool:
     """Tell whether a text of which the extraction takes a part has a function, and not the one to test."""
     name = problem.entry_point.rpartition(".")[2]
-    if not name or name in text or "\ndef " not in f"\n{text}" or text[0] in " \t":
+    if not name or name in text or "\ndef " not in f"\n{text}" or _is_indented(text):
         return False
-    return f"def {name}(" not in problem.prompt or "```" in text or text.startswith(("def ", "from ", "import "))
+    is_program = text.lstrip().startswith(("def ", "from ", "import "))
+    return f"def {name}(" not in problem.prompt or "```" in text or is_program
 
 
 def _defines(name: str, text: str) -> bool:
