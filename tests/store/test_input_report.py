@@ -12,7 +12,7 @@ from passcurve.store.hints import code_field, field_remedy, suggest_id_map
 from passcurve.store.input_report import InputObserver
 from passcurve.store.repetition import multiplicity, repeated_part
 from passcurve.store.samples import CUT_OFF, NO_CODE_FIELD
-from passcurve.types import Completion, FunctionTests, Problem, SampleKey, Status
+from passcurve.types import Completion, Expression, FunctionTests, Problem, SampleKey, Script, Status
 
 PROBLEM = Problem(id="T/0", prompt='def f(x):\n    """Return x."""\n', entry_point="f", check=FunctionTests(source=""))
 CODE = "    return x\n"
@@ -25,11 +25,17 @@ def completion(row: int, text: str | None, **fields) -> Completion:
     return Completion(key=key, row=row, line=row + 1, digest=f"{row:016x}", form=form, text=text, **fields)
 
 
-def observed(*texts: str, status: Status = "compile", extract: str = "raw", form: str = "completion") -> InputReport:
-    """Return the report on these texts, which all come to one status."""
+def observed(
+    *texts: str,
+    status: Status = "compile",
+    extract: str = "raw",
+    form: str = "completion",
+    problem: Problem = PROBLEM,
+) -> InputReport:
+    """Return the report on these texts of one problem, which all come to one status."""
     observer = InputObserver(extract)
     for row, text in enumerate(texts):
-        observer.observe(PROBLEM, completion(row, text, form=form))
+        observer.observe(problem, completion(row, text, form=form))
         observer.judge(row, status, error_of(text) if status == "compile" and form == "completion" else "")
     return observer.report(rows=len(texts))
 
@@ -200,6 +206,38 @@ def test_programs_of_other_problems():
         assert "--field" not in finding.text
         assert "that of 'T/0' is the function of 'T/1', so the ids do not belong to the texts" in finding.text
     assert "--field solution" in observed("\n\n    return x\n", form="solution", status="failed").findings[0].text
+
+
+CPP = Problem(
+    id="T/0",
+    prompt="/*\nThis function adds.\n*/\nint f(int x) {\n    int y = 1;\n",
+    entry_point="",
+    check=Script(language="cpp", tests=""),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [(f"{CPP.prompt}return x }}", "solution"), ("return x }", "completion"), ("\treturn x }", "completion")],
+)
+def test_other_languages(text, form):
+    """Prose in comments of several lines is none, and white space is no matter: the program is wrong for itself."""
+    assert [] == names(observed(text, form=form, problem=CPP))
+
+
+def test_prose_in_other_languages():
+    """Prose outside comments counts, behind a comment too."""
+    text = f"{CPP.prompt}return x; }}\n/* An end. */\nThis function adds.\n"
+    assert ["fenced"] == names(observed(text, form="solution", problem=CPP))
+
+
+@pytest.mark.parametrize("extract", ["raw", "answer"])
+@pytest.mark.parametrize("text", ["'a\\nb\\n'", '{"a": 1}', '["a\\n", "print"]'])
+def test_answers(text, extract):
+    """A text, a dictionary or a list is an answer, though it is a wrong one."""
+    check = Expression(code="def f(x): return x", asks="output", input="1", output="1")
+    problem = Problem(id="T/0", prompt="", entry_point="f", check=check)
+    assert [] == names(observed(text, extract=extract, status="failed", problem=problem))
 
 
 class TestRepetition:

@@ -77,10 +77,11 @@ FOR_ROWS = ~(PROMPT | CONTINUATION | METHOD)
 def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool) -> int:
     """Return the bits of a text; ``is_taken_whole`` where the extraction removes nothing."""
     bits = OPEN if _ends_open(text) else 0
+    is_python, is_expression = not language_of(problem.check), isinstance(problem.check, Expression)
     # The body of a function begins with spaces, and is nothing else.
     if not text.startswith("    ") or "{" in text:
-        kind = _kind(text)
-        bits |= 0 if kind == LANGUAGE and language_of(problem.check) else kind
+        # An answer may be a text or a dictionary.
+        bits |= _kind(text) & ~((0 if is_python else LANGUAGE) | (JSON | QUOTED if is_expression else 0))
     if "&" in text and _ENTITY.search(text):
         bits |= ESCAPED
     if (tag := _THINKING.match(text)) and _CLOSING[tag[1]] not in text:
@@ -90,17 +91,16 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
     if not text.isascii():
         bits |= (SPACES if _NO_BREAK.search(text) else 0) | (QUOTES if _TYPOGRAPHIC.search(text) else 0)
     if not is_taken_whole:
-        is_other = _lacks_function(problem, text) and not isinstance(problem.check, Expression)
-        return bits | (CONTINUATION if is_other else 0)
+        return bits | (CONTINUATION if not is_expression and _lacks_function(problem, text) else 0)
     bits |= _characters(problem, text)
     if ("<" in text or "INST]" in text) and _TOKEN.search(text):
         bits |= TOKEN
     if ("```" in text or "~~~" in text) and _has_fence(text):
         bits |= FENCED
-    elif _CHAT.search("\n" + text):
+    elif _CHAT.search("\n" + (text if is_python else _without_comments(text))):
         bits |= CHATTY
-    if isinstance(problem.check, Expression):
-        return bits
+    if is_expression:
+        return bits & ~NEWLINES
     if form == "solution" or not problem.prompt:
         return bits | _whole_program(problem, text)
     if bits & (FENCED | CHATTY | REQUEST | REFUSAL):
@@ -114,7 +114,8 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
     # A comment is indented as anyone likes.
     comments = _COMMENTS.match(text) if text[0] == "#" else None
     head = text[comments.end() :] if comments else text
-    return bits if not head or head[0].isspace() or _TOP_LEVEL.match(head) else bits | FLUSH
+    is_flush = is_python and head and not head[0].isspace() and not _TOP_LEVEL.match(head)
+    return bits | FLUSH if is_flush else bits
 
 
 def _kind(text: str) -> int:
@@ -144,13 +145,20 @@ def _kind(text: str) -> int:
     return LANGUAGE if "{" in text and _LANGUAGE.search(head) else 0
 
 
+def _without_comments(text: str) -> str:
+    """Return a text in another language than Python without its comments of several lines, which hold prose."""
+    first, *others = text.split("/*")
+    return first + "".join(other.partition("*/")[2] for other in others)
+
+
 def _characters(problem: Problem, text: str) -> int:
     """Return the bits of characters that a program should not have."""
     bits = NUL if "\0" in text else 0
     end = text.strip()
     if "\n" not in end and (end.endswith("\\n") or end.count("\\n") >= _MIN_NEWLINES):
         bits |= NEWLINES
-    if "\t" in text and (text[0] == "\t" or "\n\t" in text) and "\n    " in problem.prompt:
+    has_tabs = "\t" in text and (text[0] == "\t" or "\n\t" in text)
+    if has_tabs and "\n    " in problem.prompt and not language_of(problem.check):
         bits |= TABS
     return bits
 
