@@ -240,6 +240,16 @@ def test_answers(text, extract):
     assert [] == names(observed(text, extract=extract, status="failed", problem=problem))
 
 
+def test_one_reason_names_its_exception():
+    """The example is of the exception that most rows have, not the commonest message of any."""
+    observer = InputObserver("raw")
+    for row in range(20):
+        observer.observe(PROBLEM, completion(row, f"    return a{row}\n    # x\n"))
+        observer.judge(row, "failed", f"NameError: name 'a{row}' is not defined" if row > 1 else "AssertionError")
+    (finding,) = observer.report(rows=20).findings
+    assert "18 of 20 rows fail for one reason, NameError: name 'a2' is not defined" in finding.text
+
+
 class TestRepetition:
     """Rows that stand in a file twice."""
 

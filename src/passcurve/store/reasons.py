@@ -82,11 +82,11 @@ class ReasonTracker:
         task, name = next(iter(self._instead.items()))
         return f"that of {task!r} has {name!r} in its place: give it the name that the tests call"
 
-    def of_status(self, status: Status) -> str:
-        """Return the commonest message of a status; empty where there is none."""
+    def of_status(self, status: Status, kind: str = "") -> str:
+        """Return the commonest message of a status, or of one exception of it; empty where there is none."""
         messages: Counter[str] = Counter()
         for (which, message), rows in self._messages.items():
-            if which == status:
+            if which == status and (not kind or _kind(message) == kind):
                 messages[_PLACE.sub("", message)] += rows
         return messages.most_common(1)[0][0][:_MAX_CHARACTERS] if messages else ""
 
@@ -128,7 +128,7 @@ class ReasonTracker:
         return Finding(name="none_passes", rows=rows, text=text)
 
     def _one_reason(self, status: Status, kind: str, count: int, rows: int) -> str:
-        message = self.of_status(status) or status
+        message = self.of_status(status, kind) or status
         remedy = {"no_code": "--extract another policy, or mend the texts", "timeout": "raise --timeout"}.get(status)
         return f"{count:,} of {rows:,} rows fail for one reason, {message}; {remedy or _REMEDIES.get(kind, _LOOK)}"
 
