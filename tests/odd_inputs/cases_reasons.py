@@ -109,6 +109,14 @@ REASONS = [
         findings=("missing_import",),
         says=("8 of 8 rows fail because 'List' is not defined", "--prelude"),
     ),
+    Case(
+        "calls after the function that raise",
+        own([*SOME, right(3, completion="    return x + 3\n\n\nprint(f(None))\n")]),
+        JUDGE,
+        value=0.75,
+        findings=("runs_on",),
+        says=("1 row goes on after the function, and that end raises an exception", "--extract pruned"),
+    ),
     whole(
         "programs that read standard input",
         "x = int(input())\n\ndef f(x):\n    return x + N\n",

@@ -208,6 +208,29 @@ def test_programs_of_other_problems():
     assert "--field solution" in observed("\n\n    return x\n", form="solution", status="failed").findings[0].text
 
 
+def raised_early(text: str, problem: Problem = PROBLEM) -> list[str]:
+    """Return the names of the findings on a completion that raises an exception before any test."""
+    observer = InputObserver("raw")
+    observer.observe(problem, completion(0, text))
+    observer.judge(0, "failed", "TypeError: 'int' object is not iterable", raised_early=True)
+    return names(observer.report(rows=1))
+
+
+def test_an_end_that_raises():
+    """What follows the function is at fault only where the program raises an exception before it is called."""
+    for end in ("print(f(1))", "assert f(1) == 2", "if __name__ == '__main__':\n    f(1)"):
+        assert ["runs_on"] == raised_early(f"{CODE}\n\n{end}\n")
+        assert [] == names(observed(f"{CODE}\n\n{end}\n", status="failed"))
+    assert [] == raised_early(CODE)
+
+
+def test_whole_programs_do_not_run_on():
+    """The function of a completion that is a whole program does not stand behind a function."""
+    task = Problem(id="T/0", prompt='"""Return x."""\n', entry_point="f", check=FunctionTests(source=""))
+    assert [] == raised_early("\ndef f(x: List):\n    return x\n", task)
+    assert ["truncated"] == names(observed("\ndef f(x):\n    return (", problem=task))
+
+
 CPP = Problem(
     id="T/0",
     prompt="/*\nThis function adds.\n*/\nint f(int x) {\n    int y = 1;\n",

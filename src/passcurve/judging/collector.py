@@ -84,7 +84,9 @@ class VerdictCollector:
 
     def _count(self, row: int, verdict: Verdict) -> None:
         self.tally.add(verdict)
-        self.input.judge(row, verdict.status, verdict.message)
+        # In shared mode the calls are not counted.
+        raised_early = verdict.mode == "referee" and bool(verdict.exception) and not verdict.calls
+        self.input.judge(row, verdict.status, verdict.message, raised_early=raised_early)
         if verdict.passed and (self.slowest is None or verdict.own_s > self.slowest.own_s):
             self.slowest = Slowest(key=verdict.key, own_s=verdict.own_s)
         if verdict.suspicious:

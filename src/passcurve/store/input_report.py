@@ -18,7 +18,15 @@ from passcurve.store.reasons import ReasonTracker
 from passcurve.store.replies import text_in_json
 from passcurve.store.samples import CUT_OFF, MalformedLine
 from passcurve.store.stray_characters import StrayCharacterTracker
-from passcurve.store.text_causes import ALWAYS, BEFORE_CUTS, CAUSE_NAMES, cause_finding, cause_name, cause_number
+from passcurve.store.text_causes import (
+    ALWAYS,
+    BEFORE_CUTS,
+    BEHIND,
+    CAUSE_NAMES,
+    cause_finding,
+    cause_name,
+    cause_number,
+)
 from passcurve.store.text_faults import BODY, CONTINUATION, FOR_ROWS, JSON, METHOD, OPEN, PROMPT, find_faults
 from passcurve.types import Completion, Problem, Status
 
@@ -36,7 +44,7 @@ _MAX_LOOKS = 4096
 
 _IS_CUT = re.compile(r"never closed|unterminated|unexpected EOF|expected an indented block|expected ':'")
 """What Python says where a program ends too early; any other error comes before the end."""
-_MAY_BE_STRAY = frozenset(("", "flush", "flat", "tabs", "next", "body that does not compile", "open"))
+_MAY_BE_STRAY = frozenset(("", "flush", "flat", "tabs", "next", BEHIND, "body that does not compile", "open"))
 """Causes that are less sure than a character that Python names."""
 
 
@@ -106,8 +114,8 @@ class InputObserver:
                 self._flags.frombytes(bytes(row.row + 1 - len(self._flags)))
             self._flags[row.row] = cause
 
-    def judge(self, row: int, status: Status, message: str = "") -> None:
-        """Take the status of a row, and its message."""
+    def judge(self, row: int, status: Status, message: str = "", *, raised_early: bool = False) -> None:
+        """Take the status of a row, and its message; ``raised_early`` where the program itself raised an exception."""
         if status == "passed":
             return
         self._reasons.add(status, message)
@@ -115,7 +123,10 @@ class InputObserver:
         name = cause_name(cause) if cause else ""
         if status == "compile" and name in _MAY_BE_STRAY and self._strays.add(message):
             return
-        if not name or (name == "open" and status == "compile" and not _IS_CUT.search(message)):
+        if name == BEHIND and raised_early and status == "failed":
+            self._counts[name] += 1
+            return
+        if name in ("", BEHIND) or (name == "open" and status == "compile" and not _IS_CUT.search(message)):
             self._counts["broken"] += status == "compile"
             return
         # Nothing that compiles is fenced: its backquotes stand in a string or a comment.

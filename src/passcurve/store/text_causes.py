@@ -31,6 +31,8 @@ from passcurve.store.text_faults import (
     TOKEN,
 )
 
+BEHIND = "behind"
+"""The cause of a program that compiles, and raises an exception before any test calls its function."""
 CAUSES = (
     (REQUEST, "request"),
     (REFUSAL, "refusal"),
@@ -55,8 +57,9 @@ CAUSES = (
     (NEXT | OPEN, "next"),
     (BODY, "body that does not compile"),
     (OPEN, "open"),
+    (NEXT, BEHIND),
 )
-"""Bits of a program that does not compile, with the name of the cause, the surest first."""
+"""Bits of a program that does not compile, or ends early, with the name of the cause, the surest first."""
 ALWAYS = frozenset(("json", "quoted", "thinking"))
 """Causes that keep a text from passing although it may compile."""
 BEFORE_CUTS = frozenset(("escaped", "spaces", "quotes"))
@@ -108,6 +111,11 @@ _TEXTS = {
         "go",
         "on after the function, and that end does not compile; use --extract auto, or a stop-words policy, to cut it",
     ),
+    "behind": (
+        "go",
+        "on after the function, and that end raises an exception before any test; use --extract pruned, or a "
+        "stop-words policy, to cut it",
+    ),
 }
 _NAMES = {
     "request": "error_messages",
@@ -129,6 +137,7 @@ _NAMES = {
     "flush": "lost_indentation",
     "tabs": "mixed_indentation",
     "next": "not_cut",
+    "behind": "runs_on",
 }
 _SINGULAR = {
     "have": "has",

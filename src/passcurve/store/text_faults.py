@@ -109,7 +109,7 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
         return bits | PROMPT
     if not problem.has_gap and _lacks_function(problem, text):
         bits |= CONTINUATION
-    if _NEXT.search(text):
+    if _is_indented(text) and _NEXT.search(text):
         bits |= NEXT
     # A comment is indented as anyone likes.
     comments = _COMMENTS.match(text) if text[0] == "#" else None
