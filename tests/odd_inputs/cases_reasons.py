@@ -117,6 +117,20 @@ REASONS = [
         findings=("runs_on",),
         says=("1 row goes on after the function, and that end raises an exception", "--extract pruned"),
     ),
+    Case(
+        "a package that is not there",
+        own(
+            [
+                right(n, completion=f"    import pandas.{m}\n    return x + {n}\n")
+                for n in range(4)
+                for m in ("io", "api")
+            ]
+        ),
+        JUDGE,
+        value=0.0,
+        findings=("missing_package",),
+        says=("8 of 8 rows fail because 'pandas' cannot be imported here", "--packages pandas"),
+    ),
     whole(
         "programs that read standard input",
         "x = int(input())\n\ndef f(x):\n    return x + N\n",

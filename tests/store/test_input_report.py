@@ -273,6 +273,20 @@ def test_one_reason_names_its_exception():
     assert "18 of 20 rows fail for one reason, NameError: name 'a2' is not defined" in finding.text
 
 
+@pytest.mark.parametrize(("failing", "expected"), [(3, ["missing_package"]), (2, [])])
+def test_a_package_that_some_rows_lack(failing, expected):
+    """A package is named from three rows, and a tenth of all, on; where one of its modules is missing, it is there."""
+    observer = InputObserver("raw")
+    for row in range(30):
+        observer.observe(PROBLEM, completion(row, f"    import pandas\n    return {row}\n"))
+        status: Status = "failed" if row < 20 else "passed"
+        name = "pandas" if row < failing else "pandas.no"
+        observer.judge(row, status, f"ModuleNotFoundError: No module named '{name}'")
+    findings = observer.report(rows=30).findings
+    assert expected == [finding.name for finding in findings]
+    assert all("3 of 30 rows fail because 'pandas' cannot be imported here" in finding.text for finding in findings)
+
+
 class TestRepetition:
     """Rows that stand in a file twice."""
 

@@ -18,10 +18,12 @@ _MAX_CHARACTERS = 100
 _SHARE = 0.9
 """Share of the rows from which on one reason is told."""
 _NAME_SHARE, _NAME_ROWS = 0.1, 3
-"""Share and number of rows from which on a name that an import would bring is told."""
+"""Share and number of rows from which on a name that an import would bring, or a package, is told."""
 _MIN_ROWS, _ALL_ROWS = 4, 10
 _PLACE = re.compile(r" \([\w.<>]+, line \d+\)$")
 _NAME = re.compile(r"NameError: name '(\w+)' is not defined")
+_PACKAGE = re.compile(r"ModuleNotFoundError: No module named '(\w+)'$")
+"""The message for a package; that for one of its modules has a dot in its name, and the package is there."""
 _DEFINITION = re.compile(r"^(?:async )?def (\w+)", re.MULTILINE)
 _DIGITS = re.compile(r"(\D*)(\d+)(\D*)")
 _MODULES = frozenset(
@@ -92,17 +94,9 @@ class ReasonTracker:
 
     def finding(self, rows: int, others: Sequence[Finding], task_ids: Collection[str]) -> Finding | None:
         """Return the reason for which nearly all of so many rows fail, unless other findings explain it."""
-        names: Counter[str] = Counter()
-        for (_, message), count in self._messages.items():
-            if match := _NAME.match(message):
-                names[match[1]] += count
-        name, count = next(((name, count) for name, count in names.most_common() if name in _IMPORTS), ("", 0))
-        if count >= max(_NAME_ROWS, _NAME_SHARE * rows):
-            text = (
-                f"{count:,} of {rows:,} rows fail because {name!r} is not defined: an import is missing; "
-                "--prelude humaneval-x adds those of a harness (passcurve autopsy --preludes none,humaneval-x compares)"
-            )
-            return Finding(name="missing_import", rows=count, text=text)
+        names = self._count_by(_NAME)
+        if missing := _missing_import(names, rows) or _missing_package(self._count_by(_PACKAGE), rows):
+            return missing
         if any(2 * other.rows > self._failed for other in others if other.name not in ("mixture", "equal_programs")):
             return None
         if self._failed < _MIN_ROWS or self._failed < _SHARE * rows:
@@ -127,10 +121,42 @@ class ReasonTracker:
         text = f"none of {rows:,} rows passes ({listed}); {_LOOK}, and check that the task ids belong to the texts"
         return Finding(name="none_passes", rows=rows, text=text)
 
+    def _count_by(self, pattern: re.Pattern[str]) -> Counter[str]:
+        """Return the rows by what the pattern finds in their messages."""
+        counts: Counter[str] = Counter()
+        for (_, message), count in self._messages.items():
+            if match := pattern.match(message):
+                counts[match[1]] += count
+        return counts
+
     def _one_reason(self, status: Status, kind: str, count: int, rows: int) -> str:
         message = self.of_status(status, kind) or status
         remedy = {"no_code": "--extract another policy, or mend the texts", "timeout": "raise --timeout"}.get(status)
         return f"{count:,} of {rows:,} rows fail for one reason, {message}; {remedy or _REMEDIES.get(kind, _LOOK)}"
+
+
+def _missing_import(names: Counter[str], rows: int) -> Finding | None:
+    """Return the finding on the commonest name that an import would bring, where it is common."""
+    name, count = next(((name, count) for name, count in names.most_common() if name in _IMPORTS), ("", 0))
+    if count < max(_NAME_ROWS, _NAME_SHARE * rows):
+        return None
+    text = (
+        f"{count:,} of {rows:,} rows fail because {name!r} is not defined: an import is missing; "
+        "--prelude humaneval-x adds those of a harness (passcurve autopsy --preludes none,humaneval-x compares)"
+    )
+    return Finding(name="missing_import", rows=count, text=text)
+
+
+def _missing_package(packages: Counter[str], rows: int) -> Finding | None:
+    """Return the finding on the commonest package that samples cannot import, where it is common."""
+    package, count = next(iter(packages.most_common(1)), ("", 0))
+    if count < max(_NAME_ROWS, _NAME_SHARE * rows):
+        return None
+    text = (
+        f"{count:,} of {rows:,} rows fail because {package!r} cannot be imported here; if it is a package that they "
+        f"may use, install it and name it: --packages {package}"
+    )
+    return Finding(name="missing_package", rows=count, text=text)
 
 
 def _kind(message: str) -> str:
