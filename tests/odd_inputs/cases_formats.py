@@ -307,6 +307,14 @@ CASES = [
         refused=True,
         says=("'a'", "'b'", "Own/0"),
     ),
+    Case(
+        "rows in Latin-1",
+        file("s.jsonl", JSON_LINES.replace("return", "# caf\u00e9\\n    return").encode("latin-1")),
+        JUDGE,
+        2,
+        refused=True,
+        says=("line 1: not UTF-8: byte 0xe9",),
+    ),
     Case("UTF-16", file("s.jsonl", JSON_LINES.encode("utf-16")), JUDGE, 2, refused=True, says=("UTF-16", "iconv")),
     Case(
         "UTF-16 without a mark",

@@ -204,7 +204,8 @@ def _is_list_of_rows(value: object) -> bool:
 def _refuse_stream(path: Path) -> None:
     """Raise DataError for JSON objects that stand otherwise than one in each line."""
     try:
-        lines = list(islice(text_lines(path), 2))
+        # A line that is not UTF-8 is a row, too, of which its reader says so.
+        lines = [line.decode("utf-8", "replace").encode() for line in islice(text_lines(path), 2)]
         head = _read_head(path).removeprefix(BOM).decode("utf-8", "replace")
         row, end = json.JSONDecoder().raw_decode(head.lstrip())
     except (DataError, ValueError, RecursionError):
