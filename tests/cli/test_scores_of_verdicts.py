@@ -66,6 +66,17 @@ class TestShow:
         shell.write("r.jsonl", rows)
         assert not any("one program" in line for line in shell("show", "r.jsonl", "-k", "1,2").out.splitlines())
 
+    def test_results_of_human_eval(self, shell):
+        """Rows with ``result`` have its timeouts."""
+        ends = ["passed", "timed out", "failed: wrong", "timed out"]
+        rows = [
+            {"task_id": "starter/1", "completion": f"    return {at}\n", "result": end, "passed": end == "passed"}
+            for at, end in enumerate(ends)
+        ]
+        shell.write("lines.jsonl", rows)
+        record = shell("show", "lines.jsonl", "-k", "1", "--json").record
+        assert ({"passed": 1, "failed": 1, "timeout": 2}, 0.25) == (record["statuses"], record["pass@1"]["value"])
+
     def test_what_is_printed(self, judged):
         """The output has the table, the notes on the intervals, the sentence for a paper and the signature."""
         out = judged.shell("show", "starter:examples", "--verbose").out

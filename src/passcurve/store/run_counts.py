@@ -264,6 +264,7 @@ class _Row(msgspec.Struct):
     findings: Any = None
     suites: Any = None
     status: Any = None
+    result: Any = None
     mode: Any = None
     completion: msgspec.Raw = msgspec.Raw()
     solution: msgspec.Raw = msgspec.Raw()
@@ -286,7 +287,7 @@ def _read_results(path: Path) -> RunCounts | None:
             raise DataError(
                 f"{str(path)!r}, line {number}: expected a row with `task_id` and `passed` ({error})"
             ) from None
-        counter.statuses[_status(row.status, passed=row.passed)] += 1
+        counter.statuses[_status(row.status, row.result, passed=row.passed)] += 1
         if isinstance(row.mode, str):
             counter.modes[row.mode] += 1
         withheld, covers = withheld or row.withheld, covers or row.covers
@@ -350,10 +351,11 @@ def _odd_verdict(path: Path) -> str:
     return f"{str(path)!r}: `passed` must be true or false, got {describe_value(row['passed'])}"
 
 
-def _status(status: object, *, passed: bool) -> str:
-    """Return the status in a row, where it is one of ours that agrees with its verdict."""
-    is_known = status in STATUSES and (status == "passed") == passed
-    return str(status) if is_known else "passed" if passed else "failed"
+def _status(status: object, result: object = None, *, passed: bool) -> str:
+    """Return the status in a row, where it is one of ours that agrees with its verdict, else that of its ``result``."""
+    if status in STATUSES and (status == "passed") == passed:
+        return str(status)
+    return "passed" if passed else "timeout" if result == "timed out" else "failed"
 
 
 def _problems(count: int) -> str:
