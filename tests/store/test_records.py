@@ -291,7 +291,10 @@ def test_an_inspect_log_without_samples(tmp_path: Path) -> None:
 
 
 def test_lm_eval_rows(tmp_path: Path) -> None:
-    """pass@1 of a row with one answer is its verdict; of several answers it does not say which passed."""
+    """pass@1 of a row with one answer is its verdict; of several answers it does not say which passed.
+
+    Releases before 0.4.3 of lm-eval wrote them as one array.
+    """
     rows = [
         {"doc_id": number, "doc": {"task_id": f"T/{number}"}, "resps": [["x"] * n], "pass@1": value, "filter": "f"}
         for number, (n, value) in enumerate([(1, 1.0), (1, 0.0), (2, 1)])
@@ -302,6 +305,8 @@ def test_lm_eval_rows(tmp_path: Path) -> None:
     for row in (rows[2] | {"pass@1": 0.5}, rows[0] | {"pass@1": math.nan}):
         path.write_text(json.dumps(rows[1]) + "\n" + json.dumps(row) + "\n")
         assert read_counts(path).withheld
+    path.write_text(json.dumps([*rows, rows[0] | {"doc": {"task_id": "T/3"}, "filtered_resps": [math.nan]}], indent=2))
+    assert [(1, 1), (1, 0), (2, 2), (1, 1)] == [(count.n, count.c) for count in read_counts(path).counts]
     path.write_text(json.dumps(rows[0] | {"pass@1": 100.0}) + "\n")
     with pytest.raises(DataError, match="line 1: pass@1 must be a number from 0 to 1, got 100"):
         read_counts(path)

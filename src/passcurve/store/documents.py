@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+
+import msgspec
 
 from passcurve.errors import DataError
 from passcurve.store.lines import open_unpacked, read_lines
@@ -14,6 +17,7 @@ EXPECTED = "expected rows in JSON lines, with `task_id` and `completion` or `sol
 BOM = b"\xef\xbb\xbf"
 TOO_LONG = b'"a line that is too long"'
 _RESPONSES = ("resps", "filtered_resps")
+_HEAD_BYTES = 4096
 
 
 def text_lines(path: Path) -> Iterator[bytes]:
@@ -31,6 +35,30 @@ def read_document(path: Path) -> bytes:
     if len(content) > WHOLE_BYTES:
         raise DataError(f"{str(path)!r} is one JSON document of more than {WHOLE_BYTES >> 30} GiB; {EXPECTED}")
     return content.removeprefix(BOM)
+
+
+def array_elements(content: bytes) -> list[bytes]:
+    """Return the elements of a JSON array as JSON; raise ValueError or RecursionError for what is none."""
+    try:
+        return [bytes(element) for element in msgspec.json.decode(content, type=list[msgspec.Raw])]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    # More than JSON allows, such as NaN.
+    return [json.dumps(element).encode() for element in json.loads(content)]
+
+
+def array_rows(path: Path) -> list[bytes]:
+    """Return the elements of a file that is one JSON array; none for any other file, and for a pipe."""
+    if not path.is_file():
+        return []
+    with open_unpacked(path) as file:
+        head = file.read(_HEAD_BYTES)
+    if not head.removeprefix(BOM).lstrip().startswith(b"["):
+        return []
+    try:
+        return array_elements(read_document(path))
+    except (ValueError, RecursionError):
+        return []
 
 
 def is_lm_eval(row: object) -> bool:

@@ -17,6 +17,7 @@ from passcurve.diagnosis import Diagnosis, Finding
 from passcurve.errors import DataError
 from passcurve.store.codec import Footer
 from passcurve.store.describe import describe_value
+from passcurve.store.documents import array_rows
 from passcurve.store.duplicates import DuplicateTracker, group_sizes
 from passcurve.store.foreign.detect import refuse_pipe
 from passcurve.store.lines import read_lines
@@ -271,12 +272,12 @@ class _Row(msgspec.Struct):
 
 
 def _read_results(path: Path) -> RunCounts | None:
-    """Read rows with ``task_id`` and ``passed``; return None when the first row has no verdict."""
+    """Read rows with ``task_id`` and ``passed``, also in an array; return None when the first row has no verdict."""
     counter = _SampleCounter()
     excluded: set[str] = set()
     findings: dict[Finding, None] = {}
     withheld = covers = ""
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(array_rows(path) or read_lines(path), start=1):
         if line is not None and not line.strip():
             continue
         try:

@@ -8,10 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from passcurve.errors import DataError
-from passcurve.store.documents import read_document
+from passcurve.store.documents import array_elements, read_document
 from passcurve.store.foreign.options import Target
 from passcurve.types import Cases, Problem
 
@@ -38,19 +36,21 @@ def read_array(path: Path, target: Target) -> Iterator[bytes | dict[str, Any]]:
 
 def _elements(path: Path, content: bytes) -> list[bytes]:
     try:
-        return [bytes(element) for element in msgspec.json.decode(content, type=list[msgspec.Raw])]
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass
-    # More than JSON allows, such as NaN.
-    return [json.dumps(element).encode() for element in _parse(path, content)]
+        return array_elements(content)
+    except (ValueError, RecursionError) as error:
+        raise _no_array(path, error) from None
 
 
 def _parse(path: Path, content: bytes) -> list[Any]:
     try:
         array: list[Any] = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{str(path)!r} is not one JSON array: {error}; copy or write it again") from None
+        raise _no_array(path, error) from None
     return array
+
+
+def _no_array(path: Path, error: Exception) -> DataError:
+    return DataError(f"{str(path)!r} is not one JSON array: {error}; copy or write it again")
 
 
 def list_order(problems: Sequence[Problem]) -> list[Problem]:

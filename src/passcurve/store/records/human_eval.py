@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from passcurve.store.documents import text_lines
+from passcurve.store.documents import array_rows, text_lines
 from passcurve.store.foreign.values import parse_object
 from passcurve.store.records.sample import MalformedRecordError, Record, ScoredSample
 from passcurve.types import task_name
@@ -17,7 +17,7 @@ def read_rows(path: Path) -> Record | None:
     Raises MalformedRecordError where a later row is none.
     """
     samples: list[ScoredSample] = []
-    for number, line in enumerate(text_lines(path), start=1):
+    for number, line in enumerate(array_rows(path) or text_lines(path), start=1):
         row = parse_object(line)
         sample = _sample(row) if row is not None else None
         if sample is None and not samples:

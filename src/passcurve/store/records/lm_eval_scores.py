@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from passcurve.store.documents import text_lines
+from passcurve.store.documents import array_rows, text_lines
 from passcurve.store.foreign.values import flatten, parse_object
 from passcurve.store.records.sample import MalformedRecordError, Record, ScoredSample, shorten
 
@@ -14,14 +14,14 @@ _METRICS = ("pass@1", "pass_at_1")
 
 
 def read(path: Path) -> Record:
-    """Return the record of a file of such rows.
+    """Return the record of a file of such rows, in lines or as an array.
 
     Raises MalformedRecordError for rows with answers through several filters.
     """
     samples: list[ScoredSample] = []
     filters: set[str] = set()
     undecided = 0
-    for number, line in enumerate(text_lines(path), start=1):
+    for number, line in enumerate(array_rows(path) or text_lines(path), start=1):
         row = parse_object(line)
         if row is None or not isinstance(row.get("doc"), dict):
             raise MalformedRecordError(f"line {number} is no row of lm-eval")

@@ -56,6 +56,10 @@ def _read(path: Path) -> Record | None:
     if head.startswith(b"{") and _is_row(head, path):
         return None
     document = _parse(read_document(path))
+    # What is written in lines, as an array.
+    first = document[0] if isinstance(document, list) and document else None
+    if is_lm_eval(first):
+        return lm_eval_scores.read(path)
     reader = find_reader(document)
     return reader(document) if reader is not None else None
 
