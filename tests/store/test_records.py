@@ -196,6 +196,39 @@ def test_fewer_scores_than_generations(tmp_path: Path) -> None:
     assert read_counts(tmp_path / "x.json").withheld
 
 
+SOLUTION = {"task_id": "T/0", "solution": "x", "status": "pass", "details": {}}
+
+
+@pytest.mark.parametrize(
+    ("name", "document"),
+    [
+        ("cruxeval", {"sample_0": ["1", None], "sample_1": []}),
+        (
+            "cruxeval-scored",
+            {
+                "raw_generations": {"sample_0": ["1"], "sample_1": []},
+                "raw_scored_generations": {"sample_0": [True], "sample_1": []},
+            },
+        ),
+        ("classeval", [{"task_id": "T/0", "predict": ["x", None]}, {"task_id": "T/1", "predict": []}]),
+        ("bigcodebench-results", {"date": "2024-10-01", "eval": {"T/0": [SOLUTION], "T/1": []}}),
+    ],
+)
+def test_tasks_and_samples_that_are_empty(tmp_path: Path, name: str, document: Any) -> None:
+    """A task without samples is named, also in what is written; null is a sample without a text."""
+    (tmp_path / "in.json").write_text(json.dumps(document))
+    record = read_record(tmp_path / "in.json")
+    assert record is not None
+    assert (name, 1) == (record.kind, len(record.empty_tasks))
+    assert record.samples[-1].text is None or len(record.samples) == 1
+    if record.has_verdicts:
+        assert "1 of 2 problems has no sample" in read_counts(tmp_path / "in.json").withheld
+    write_record(record, tmp_path / "out.json", name, Writing(pass_at_k={"": {"pass@1": 1.0}}))
+    assert "task" not in describe_losses(record, name)
+    written = json.loads(json.dumps(document).replace("null", '""'))
+    assert written == json.loads((tmp_path / "out.json").read_text())
+
+
 def test_older_legacy_files(tmp_path: Path) -> None:
     """Files of EvalPlus with ``files`` in place of ``nfiles``, and without added tests, count by the base tests."""
     entry = {"files": ["0.py", "1.py"], "base": [["success", [1]], ["timeout", []]], "plus": []}

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from passcurve.errors import DataError
-from passcurve.store.records.sample import MalformedRecordError, Record, ScoredSample, expect, find_empty
+from passcurve.store.records.sample import MalformedRecordError, Record, ScoredSample, expect, expect_text, find_empty
 
 _TASK = re.compile(r"sample_[0-9]+")
 
@@ -23,7 +23,8 @@ def matches(document: Any) -> bool:
 def read(document: dict[str, Any]) -> Record:
     """Return the record of a document."""
     if "raw_generations" not in document:
-        return Record(kind="cruxeval", samples=tuple(_samples(document, {})))
+        samples = tuple(_samples(document, {}))
+        return Record(kind="cruxeval", samples=samples, empty_tasks=find_empty(document, samples))
     head = {
         name: value for name, value in document.items() if name not in ("raw_generations", "raw_scored_generations")
     }
@@ -40,7 +41,8 @@ def read(document: dict[str, Any]) -> Record:
     ]
     samples = tuple(_samples(texts, {task: scores[task] for task in texts if task not in short}))
     if not short:
-        return Record(kind="cruxeval-scored", samples=samples, head=head)
+        empty = find_empty(texts, samples)
+        return Record(kind="cruxeval-scored", samples=samples, head=head, empty_tasks=empty)
     verdicts = [sample for sample in samples if sample.task_id not in short]
     for task in short:
         verdicts += [ScoredSample(task_id=task, status=_status(passed, task)) for passed in scores[task]]
@@ -68,7 +70,7 @@ def _samples(texts: dict[str, Any], scores: dict[str, Any]) -> list[ScoredSample
             raise MalformedRecordError(f"{task!r} has {len(answers)} generations, but {len(verdicts)} scores")
         for text, passed in zip(answers, verdicts, strict=True):
             status = _status(passed, task) if passed is not None else ""
-            answer = expect(text, str, f"a generation of {task!r}")
+            answer = expect_text(text, f"a generation of {task!r}")
             samples.append(ScoredSample(task_id=task, form="completion", text=answer, status=status))
     return samples
 
@@ -81,7 +83,8 @@ def write(record: Record) -> dict[str, Any]:
     """Return the generations; raises DataError for ids that CRUXEval does not have."""
     if strangers := [sample.task_id for sample in record.samples if not _TASK.fullmatch(sample.task_id)]:
         raise DataError(f"CRUXEval's tasks are sample_0, sample_1, ...: {strangers[0]!r} is none of them")
-    return {task: [sample.text for sample in samples] for task, samples in record.by_task().items()}
+    tasks = {task: [sample.text for sample in samples] for task, samples in record.by_task().items()}
+    return tasks | {task: [] for task in record.empty_tasks}
 
 
 def write_scored(record: Record, pass_at_k: dict[str, float]) -> dict[str, Any]:
@@ -90,6 +93,7 @@ def write_scored(record: Record, pass_at_k: dict[str, float]) -> dict[str, Any]:
         "raw_generations": write(record),
         "raw_scored_generations": {
             task: [sample.passed for sample in samples] for task, samples in record.by_task().items()
-        },
+        }
+        | {task: [] for task in record.empty_tasks},
         **{name.replace("@", "_at_"): 100 * value for name, value in pass_at_k.items()},
     }

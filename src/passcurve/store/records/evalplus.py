@@ -238,6 +238,7 @@ def write_bigcodebench(record: Record, head: dict[str, Any]) -> dict[str, Any]:
         ]
         for task, samples in record.by_task().items()
     }
+    tasks |= {task: [] for task in record.empty_tasks}
     return _around({name: value for name, value in head.items() if name not in ("hash", "pass_at_k")}, tasks)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from passcurve.store.documents import is_record_row
-from passcurve.store.records.sample import MalformedRecordError, Record, ScoredSample, expect, find_empty
+from passcurve.store.records.sample import MalformedRecordError, Record, ScoredSample, expect, expect_text, find_empty
 
 _SCORED = ("graded_list", "metadata", "pass@1")
 _STATUSES = {"-1": "timeout", "-2": "failed", "-3": "timeout", "-4": "failed", "-5": "void"}
@@ -30,7 +30,10 @@ def read(document: list[Any]) -> Record:
     """Return the record of a document."""
     rows = [expect(row, dict, f"element {index}") for index, row in enumerate(document)]
     if _is_classeval(rows[0]):
-        return Record(kind="classeval", samples=tuple(sample for row in rows for sample in _classeval(row)))
+        samples = tuple(sample for row in rows for sample in _classeval(row))
+        return Record(
+            kind="classeval", samples=samples, empty_tasks=find_empty((row["task_id"] for row in rows), samples)
+        )
     samples = tuple(sample for index, row in enumerate(rows) for sample in _lcb(index, row))
     scored = any("graded_list" in row for row in rows)
     plain = all(row.keys() <= {"question_id", "code_list"} for row in rows)
@@ -44,7 +47,7 @@ def _classeval(row: dict[str, Any]) -> list[ScoredSample]:
     fields = {name: value for name, value in row.items() if name not in ("task_id", "predict")}
     texts = expect(row.get("predict"), list, f"`predict` of {task!r}")
     return [
-        ScoredSample(task_id=task, text=expect(text, str, f"`predict` of {task!r}"), fields=fields) for text in texts
+        ScoredSample(task_id=task, text=expect_text(text, f"`predict` of {task!r}"), fields=fields) for text in texts
     ]
 
 
@@ -90,7 +93,7 @@ def write_classeval(record: Record) -> list[dict[str, Any]]:
     return [
         {**samples[0].fields, "task_id": task, "predict": [sample.text for sample in samples]}
         for task, samples in record.by_task().items()
-    ]
+    ] + [{"task_id": task, "predict": []} for task in record.empty_tasks]
 
 
 def write_livecodebench(record: Record) -> list[dict[str, Any]]:

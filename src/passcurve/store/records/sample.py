@@ -140,6 +140,11 @@ def expect(value: Any, kind: type, what: str) -> Any:
     return value
 
 
+def expect_text(value: Any, what: str) -> str | None:
+    """Return a text, or null for a sample without one; raises MalformedRecordError for any other value."""
+    return None if value is None else str(expect(value, str, what))
+
+
 def shorten(value: Any) -> str:
     """Return a value as bounded text of one line."""
     text = json.dumps(value, default=str)

@@ -62,14 +62,18 @@ def _head(record: Record, writing: Writing) -> dict[str, Any]:
     if record.kind.startswith(("evalplus", "bigcodebench")) and record.head:
         return record.head
     head: dict[str, Any] = {"date": writing.date, "hash": writing.file_hash}
-    # A mean over fewer problems than the file names would mislead.
     if ("base" in writing.pass_at_k or "" in writing.pass_at_k) and not record.empty_tasks:
-        base = writing.pass_at_k.get("base", writing.pass_at_k.get("", {}))
+        base = writing.pass_at_k.get("base", _pass_at_k(record, writing))
         scores = {"base": dict(base)} | (
             {"plus": dict(writing.pass_at_k["plus"])} if "plus" in writing.pass_at_k else {}
         )
         head["pass_at_k"] = scores
     return head
+
+
+def _pass_at_k(record: Record, writing: Writing) -> dict[str, float]:
+    """Return the scores by all tests; a mean over fewer problems than the file names would mislead."""
+    return {} if record.empty_tasks else dict(writing.pass_at_k.get("", {}))
 
 
 def _generations(record: Record, writing: Writing) -> list[list[str | None]]:
@@ -175,7 +179,7 @@ FORMATS: Mapping[str, RecordFormat] = {
         title="CRUXEval's generations with scores",
         text="any",
         verdicts="must",
-        encode=lambda record, writing: cruxeval.write_scored(record, dict(writing.pass_at_k.get("", {}))),
+        encode=lambda record, writing: cruxeval.write_scored(record, _pass_at_k(record, writing)),
     ),
     "classeval": RecordFormat(
         title="ClassEval's output: task_id and predict",
@@ -210,7 +214,10 @@ FORMATS: Mapping[str, RecordFormat] = {
 
 _NAMED = 5
 """Largest number of fields that are named."""
-_NAMES_EMPTY = frozenset("evalplus evalplus-legacy livecodebench livecodebench-output livecodebench-scored".split())
+_NAMES_EMPTY = frozenset(
+    "evalplus evalplus-legacy bigcodebench-results livecodebench livecodebench-output livecodebench-scored "
+    "cruxeval cruxeval-scored classeval".split()
+)
 """Formats that name tasks without samples."""
 
 
@@ -219,9 +226,9 @@ def describe_losses(record: Record, name: str) -> str:
     form, count = FORMATS[name], len(record.samples)
     losses = []
     if record.empty_tasks and name not in _NAMES_EMPTY:
-        losses.append(f"{len(record.empty_tasks)} tasks without samples")
+        losses.append(f"{_amount(len(record.empty_tasks), 'task')} without samples")
     if not form.text and (texts := sum(sample.text is not None for sample in record.samples)):
-        losses.append(f"programs of {texts} samples")
+        losses.append(f"programs of {_amount(texts, 'sample')}")
     without = sum(sample.text is None for sample in record.samples)
     if form.text and not form.nulls and 0 < without < count:
         losses.append(f"that {without} sample{'s have' if without > 1 else ' has'} no text: it is empty there")
@@ -229,15 +236,19 @@ def describe_losses(record: Record, name: str) -> str:
         names = dict.fromkeys(name for sample in record.samples for name in sample.fields)
         losses += [f"other fields ({', '.join([*names][:_NAMED])})"] if names else []
     if form.verdicts == "no" and (verdicts := sum(bool(sample.status) for sample in record.samples)):
-        losses.append(f"verdicts of {verdicts} of {count} samples")
+        losses.append(f"verdicts of {verdicts} of {_amount(count, 'sample')}")
     else:
         if not form.suites and any(len(sample.suites) > 1 for sample in record.samples):
             losses.append("verdicts of single suites")
         if not form.outcomes and any(suite.outcomes for sample in record.samples for suite in sample.suites):
             losses.append("outcomes of single tests")
         if not form.messages and (messages := sum(bool(sample.message) for sample in record.samples)):
-            losses.append(f"messages of {messages} samples")
+            losses.append(f"messages of {_amount(messages, 'sample')}")
     return f"{name} cannot hold: {', '.join(losses)}" if losses else ""
+
+
+def _amount(count: int, word: str) -> str:
+    return f"{count} {word}{'s' * (count != 1)}"
 
 
 def write_record(record: Record, path: Path, name: str, writing: Writing) -> None:
