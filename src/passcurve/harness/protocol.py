@@ -7,7 +7,7 @@ from a sample: these types do not say what such a record really holds.
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, Union
 
 MARSHAL_VERSION = 2
 """Version of the format of ``marshal`` for these records: every Python 3 reads it, whichever runs the samples."""
@@ -130,7 +130,7 @@ class FunctionData(TypedDict):
     """Go on after a test that fails."""
 
 
-TestForm = StatementData | ExpressionData | FunctionData
+TestForm = Union[StatementData, ExpressionData, FunctionData]
 """Tests that are no data, where they are not a function ``check`` that runs as it stands."""
 
 

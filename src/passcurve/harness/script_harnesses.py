@@ -56,8 +56,8 @@ def _make_tree(text: str) -> ast.Module:
     function, *rest = ast.parse(source).body
     assert isinstance(function, ast.FunctionDef)
     # Without a statement it does not compile, as there.
-    function.body = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)]
-    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    function.body = [node for node in tree.body if not isinstance(node, (ast.Import, ast.ImportFrom))]
+    imports = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
     tree.body = [*imports, function, *rest]
     return tree
 
