@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import subprocess
 import sys
+import time
+from pathlib import Path
 
+import msgspec
 import pytest
 from jailed import LIMITS, descendants, need
 
+import passcurve
 from passcurve.sandbox.forkserver_client import early_fork_server
 from passcurve.sandbox.startup import start_sandbox
 
@@ -74,3 +80,30 @@ def test_it_is_killed_before_it_is_used():
         with start_sandbox(LIMITS, early=early) as sandbox:
             assert "full" == sandbox.probe.jail.isolation
     assert set() == children() - before
+
+
+def test_bytecode_with_a_date_to_come(public_folder: Path):
+    """A clock that was set back after the installation does not keep it from starting."""
+    need("full")
+    root = public_folder / "dated"
+    shutil.copytree(Path(passcurve.__file__).parent, root / "passcurve", ignore=shutil.ignore_patterns("__pycache__"))
+    script = (
+        "from passcurve.sandbox.forkserver_client import early_fork_server\n"
+        "from passcurve.sandbox.startup import start_sandbox\n"
+        "from passcurve.types import Limits\n"
+        "with early_fork_server(None) as early, start_sandbox(Limits(), early=early) as sandbox:\n"
+        "    print(sandbox.probe.jail.isolation)\n"
+    )
+    for _ in range(2):
+        path = os.pathsep.join([str(root), str(Path(msgspec.__file__).parents[1])])
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+        assert "full" == done.stdout.strip(), done.stderr
+        for bytecode in root.rglob("*.pyc"):
+            os.utime(bytecode, (time.time() + 3600, time.time() + 3600))

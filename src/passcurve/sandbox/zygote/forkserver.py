@@ -123,14 +123,23 @@ def load(preimport: list[str], roles: list[str]) -> dict[str, Role]:
 
 
 def has_compiled(began_ns: int) -> bool:
-    """Tell whether bytecode of a module that is loaded was written after this time, by this process or another."""
+    """Tell whether bytecode of a module that is loaded was written after this time, by this process or another.
+
+    Bytecode with a date to come is older than a clock that was set back: it would count at each start anew.
+    """
+    now_ns = _now()
     for module in list(sys.modules.values()):
         try:
-            if os.stat(module.__cached__).st_mtime_ns >= began_ns:
+            if began_ns <= os.stat(module.__cached__).st_mtime_ns <= now_ns:
                 return True
         except (AttributeError, OSError, TypeError):
             pass  # it has none
     return False
+
+
+def _now() -> int:
+    """Return the time of day by which the system dates files, in ns."""
+    return time.time_ns()
 
 
 def preload(names: list[str]) -> None:
