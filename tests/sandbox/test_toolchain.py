@@ -149,6 +149,48 @@ def test_names_of_packages():
     assert tools.find_toolchain(None, ("PyTest",)).packages == tools.find_toolchain(None, ("pytest",)).packages
 
 
+def installed(folder: Path, metadata_folder: str, files: dict[str, str]) -> str:
+    """Return an interpreter beside which a package is installed: its metadata, and other files."""
+    site = folder / "site-packages"
+    for name, text in {f"{metadata_folder}/PKG-INFO": "Name: Thing\nVersion: 1.0\n", **files}.items():
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_text(text)
+    return fake(folder, path=[str(site)])
+
+
+def test_a_package_of_a_distribution_of_linux(tmp_path: Path):
+    """Debian's packages list no files: their modules are found by name, whether folders, files or libraries."""
+    files = {"thing/__init__.py": "", "one.py": "", "_c.cpython-311-x86_64-linux-gnu.so": "", "other.py": ""}
+    named = {"Thing-1.0.egg-info/top_level.txt": "_c\none\nthing\n"}
+    toolchain = tools.find_toolchain(installed(tmp_path, "Thing-1.0.egg-info", files | named), ("thing",))
+    assert ("Thing==1.0",) == toolchain.packages
+    assert files.keys() - {"other.py", "thing/__init__.py"} | {"thing"} == {name for name, _ in toolchain.package_paths}
+
+
+@pytest.mark.parametrize(
+    ("metadata_folder", "files", "word"),
+    [
+        (
+            "thing-1.0.dist-info",
+            {
+                "thing-1.0.dist-info/METADATA": "Name: Thing\nVersion: 1.0\n",
+                "thing-1.0.dist-info/RECORD": "thing.pth,,\n",
+                "thing-1.0.dist-info/direct_url.json": '{"dir_info":{"editable":true},"url":"file:///thing"}',
+            },
+            "editable",
+        ),
+        ("Thing-1.0.egg-info", {}, "files"),
+    ],
+    ids=["editable", "of unknown files"],
+)
+def test_a_package_whose_files_are_elsewhere(tmp_path: Path, metadata_folder: str, files: dict[str, str], word: str):
+    """It is refused by name where it was asked for, and left out where it is optional: samples could not import it."""
+    python = installed(tmp_path, metadata_folder, files)
+    with pytest.raises(UsageError, match=f"'thing'.*{word}"):
+        tools.find_toolchain(python, ("thing",))
+    assert () == tools.find_toolchain(python, (), ("thing",)).packages
+
+
 def test_what_the_root_holds():
     """The jail's root holds system folders, the standard library and the packages asked for, each once and absolute."""
     toolchain = tools.find_toolchain(None, ("msgspec",))

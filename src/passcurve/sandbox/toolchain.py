@@ -60,7 +60,8 @@ def find_toolchain(python: str | None, packages: tuple[str, ...], optional: tupl
     for name in packages:
         distributions.collect(name, chosen, required_by=None)
     for name in optional:
-        if distributions.get(name) is not None:
+        distribution = distributions.get(name)
+        if distribution is not None and not _why_unusable(distribution):
             distributions.collect(name, chosen, required_by=None)
     paths: dict[str, str] = {}
     for distribution in chosen.values():
@@ -152,6 +153,11 @@ class _Distributions:
                 f"package {name!r} is not installed for the interpreter of the samples"
                 f"{nearest(name, installed)}; install it there, or leave it out of --packages"
             )
+        reason = _why_unusable(distribution)
+        if reason:
+            if required_by is not None:
+                return
+            raise UsageError(f"package {name!r} {reason}, or leave it out of --packages")
         into[key] = distribution
         for requirement in distribution.requires or ():
             if "extra ==" not in requirement:
@@ -162,6 +168,15 @@ class _Distributions:
 
 def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _why_unusable(distribution: importlib.metadata.Distribution) -> str:
+    """Return why a distribution cannot be put into the jail, or an empty string."""
+    if re.search(r'"editable":\s*true', distribution.read_text("direct_url.json") or ""):
+        return "is installed as editable, so its files lie elsewhere; install it without --editable"
+    if distribution.read_text("RECORD") is None and not _top_level(distribution):
+        return "does not say which files are its own; install it with pip"
+    return ""
 
 
 def _top_level(distribution: importlib.metadata.Distribution) -> dict[str, str]:
@@ -179,9 +194,16 @@ def _first_parts(distribution: importlib.metadata.Distribution) -> set[str]:
     """Return the first part of each path that a distribution installed."""
     record = distribution.read_text("RECORD")
     if record is None:
-        return {file.parts[0] for file in distribution.files or ()}
+        return {file.parts[0] for file in distribution.files or ()} | _named_modules(distribution)
     # ``distribution.files`` makes an object of each row: 8 ms for numpy, at every start, where this takes 1 ms.
     return {row[0].partition("/")[0] for row in csv.reader(record.splitlines()) if row}
+
+
+def _named_modules(distribution: importlib.metadata.Distribution) -> set[str]:
+    """Return the files and folders of the modules that a distribution names: those of Debian list no files."""
+    folder = Path(str(distribution.locate_file("")))
+    names = [name.partition("/")[0] for name in (distribution.read_text("top_level.txt") or "").split()]
+    return {path.name for name in names for path in (folder / name, *folder.glob(f"{name}.*"))}
 
 
 class RootLayout(NamedTuple):
