@@ -265,3 +265,26 @@ def test_another_interpreter(level: str):
             assert tools.find_toolchain(path, ()).version == jail.probe.jail.python
             source = "import platform\ndef f():\n    return platform.python_version()\n"
             assert jail.probe.jail.python == jail.value(source)
+
+
+@pytest.fixture
+def public_python() -> str:
+    """Return an interpreter that every user can run: with it, samples of root get an id of their own."""
+    for path in (tools.find_toolchain(None, ()).executable, "/usr/bin/python3"):
+        if Path(path).exists() and tools.is_readable_by_all(list(tools.find_toolchain(path, ()).folders)):
+            return path
+    pytest.skip("there is no interpreter here that every user can run")
+
+
+def test_a_narrow_mask_of_new_files(public_python: str):
+    """Samples have the usual mask, whatever that of the user is, and can read the packages at each level."""
+    source = "import os\ntry:\n    import pip\nexcept ImportError:\n    pip = None\ndef f():\n    mask = os.umask(0)\n"
+    source += "    os.umask(mask)\n    return mask, pip is not None\n"
+    has_pip = tools.find_toolchain(public_python, (), ("pip",)).packages != ()
+    before = os.umask(0o077)
+    try:
+        for level in ("full", "restricted"):
+            with jail_at(level, packages=("pip",), python=public_python) as jail:
+                assert (0o022, has_pip) == jail.value(source)
+    finally:
+        os.umask(before)

@@ -209,6 +209,7 @@ class ZygoteClient:
         scratch.mkdir()
         packages = self.folder.path / "packages"
         packages.mkdir()
+        packages.chmod(0o755)
         for name, path in settings.toolchain.package_paths:
             (packages / name).symlink_to(path)
         readable, listable = tools.without_environments(sources)

@@ -27,6 +27,8 @@ from passcurve.sandbox.zygote.template import Role
 REQUEST_BYTES = 1 << 16
 CONFIG_BYTES = 1 << 20
 REAP_POLL_S = 0.001
+NEW_FILES_MASK = 0o022
+"""Mask of new files of all samples: a program can see it, and that of whoever started the supervisor may differ."""
 REHEARSALS = 3
 """Rounds of requests before the first one that counts."""
 
@@ -44,6 +46,7 @@ def serve(line: socket.socket, config: dict[str, Any], config_bytes: int, began_
             os.dup2(line.fileno(), 0)
             os.execv(sys.executable, [sys.executable, "-S", "-s", sys.argv[0]])
         line.recv(config_bytes, socket.MSG_WAITALL)
+        os.umask(NEW_FILES_MASK)
         # What was loaded is cached for the next run.  Nothing that a sample imports is.
         sys.dont_write_bytecode = True
         hide_package()
