@@ -7,12 +7,13 @@ import os
 import shutil
 import sys
 import sysconfig
+import tempfile
 from importlib import metadata
 from pathlib import Path
 
 import msgspec
 import pytest
-from jailed import jail_at
+from jailed import IS_ONE, ONE, jail_at
 
 from passcurve.errors import UsageError
 from passcurve.sandbox import toolchain as tools
@@ -288,3 +289,13 @@ def test_a_narrow_mask_of_new_files(public_python: str):
                 assert (0o022, has_pip) == jail.value(source)
     finally:
         os.umask(before)
+
+
+def test_a_private_folder_for_temporary_files(public_python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Samples of root stay root where no other user can enter it, as under pam_tmpdir; there was no level then."""
+    tmp_path.chmod(0o700)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with jail_at("restricted", packages=(), python=public_python) as jail:
+        assert jail.check(ONE, IS_ONE).passed
+        assert "restricted" == jail.probe.jail.isolation
+    assert not tools.is_enterable_by_all(tmp_path / "scratch")

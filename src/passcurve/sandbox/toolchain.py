@@ -272,6 +272,11 @@ def is_readable_by_all(paths: list[str]) -> bool:
         entry = Path(path)
         if not entry.exists():
             continue
-        if not entry.stat().st_mode & 0o4 or any(not parent.stat().st_mode & 0o1 for parent in entry.parents):
+        if not entry.stat().st_mode & 0o4 or not is_enterable_by_all(entry):
             return False
     return True
+
+
+def is_enterable_by_all(path: Path) -> bool:
+    """Tell whether every user of the host can enter the folders above a path."""
+    return all(parent.stat().st_mode & 0o1 for parent in path.parents)

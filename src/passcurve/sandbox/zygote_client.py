@@ -213,7 +213,8 @@ class ZygoteClient:
         for name, path in settings.toolchain.package_paths:
             (packages / name).symlink_to(path)
         readable, listable = tools.without_environments(sources)
-        has_own_id = settings.walls.seccomp and tools.is_readable_by_all([*readable, *listable])
+        is_public = tools.is_readable_by_all([*readable, *listable]) and tools.is_enterable_by_all(self.folder.path)
+        has_own_id = settings.walls.seccomp and is_public
         own_id = host_id if has_own_id else None
         if own_id is not None:
             self.folder.path.chmod(0o711)
