@@ -473,6 +473,30 @@ def test_no_home_and_no_name(run_of, rows, nothing_left):
     check_whole(run, done)
 
 
+@pytest.fixture
+def foreign_proc() -> str:
+    """Return a line of the shell that starts a command in a process namespace under the /proc of another."""
+    user = "" if os.geteuid() == 0 else "--user --map-root-user "
+    line = f'exec unshare {user}--pid --fork "$@"'
+    if subprocess.run(["sh", "-c", line, "sh", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no process namespace can be had here")
+    return line
+
+
+def test_the_proc_of_another_namespace(shell, foreign_proc):
+    """The same walls stand there, with a /proc of their own: by another, the time of other processes would count."""
+    level = shell("doctor", "--json").record["isolation"]
+    shell.before = ("sh", "-c", foreign_proc, "sh")
+    assert level == shell("doctor", "--json").record["isolation"]
+
+
+@pytest.mark.ci
+def test_no_walls_under_the_proc_of_another_namespace(run_of, rows, foreign_proc):
+    """Without namespaces of its own a run is refused there, and the line says what to do."""
+    done = start_by(run_of(rows, "--isolation", "none"), foreign_proc).end()
+    check_refused(done, "/proc", "--mount-proc")
+
+
 def test_the_working_folder_is_gone(shell, rows):
     """A run whose working folder was removed is refused in one line."""
     samples = shell.write("s.jsonl", rows)

@@ -30,7 +30,8 @@ def enter(host_id: int | None) -> str:
     """
     outside = os.getuid() if host_id is None else host_id
     outside_group = os.getgid() if host_id is None else host_id
-    mapper = _Mapper(os.getpid(), outside, outside_group) if host_id is not None else None
+    # Under its number in the /proc that is mounted, which may be that of another namespace.
+    mapper = _Mapper(os.readlink("/proc/self"), outside, outside_group) if host_id is not None else None
     try:
         kernel.unshare(kernel.CLONE_NEWUSER | _NAMESPACES)
     except OSError:
@@ -45,6 +46,12 @@ def enter(host_id: int | None) -> str:
     else:
         write_maps("self", outside, outside_group)
     return "user"
+
+
+def check_proc() -> None:
+    """Raise OSError where /proc shows another namespace of processes: ours have other numbers there, or none."""
+    if os.readlink("/proc/self") != str(os.getpid()):
+        raise OSError("/proc shows the processes of another namespace; mount one of this (unshare --mount-proc)")
 
 
 def become(kind: str, host_id: int | None) -> None:
@@ -87,7 +94,7 @@ def write_maps(pid: str, uid: int, gid: int) -> None:
 class _Mapper:
     """A helper left behind in the old user namespace: only from there may root map another uid."""
 
-    def __init__(self, pid: int, uid: int, gid: int) -> None:
+    def __init__(self, pid: str, uid: int, gid: int) -> None:
         wait, self._go = os.pipe()
         self._done, report = os.pipe()
         self._pid = os.fork()
@@ -96,7 +103,7 @@ class _Mapper:
             answer = b"0"
             try:
                 if os.read(wait, 1):
-                    write_maps(str(pid), uid, gid)
+                    write_maps(pid, uid, gid)
                     answer = b"1"
             finally:
                 os.write(report, answer)

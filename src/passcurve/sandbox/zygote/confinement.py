@@ -67,6 +67,8 @@ class Confinement:
             mounts.enter(sources, config["links"], config["masks"], config["scratch"])
             self.scratch = scratch.Mounted(config["scratch"])
         else:
+            if IS_LINUX:
+                namespaces.check_proc()
             if config["own_id"] is not None:
                 namespaces.drop_to(config["own_id"])
             self.scratch = scratch.Folder(config["scratch_dir"], *config["scratch_limits"])
