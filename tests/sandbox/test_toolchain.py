@@ -101,6 +101,19 @@ def test_another_implementation(tmp_path: Path):
         tools.find_toolchain(fake(tmp_path, implementation="pypy"), ())
 
 
+def test_a_build_without_a_module(tmp_path: Path):
+    """An interpreter that lacks a module of the library that the sandbox needs is refused with the reason."""
+    script = tmp_path / "python"
+    script.write_text(f"""#!{sys.executable}
+import runpy, sys
+sys.modules["_ctypes"] = None
+runpy.run_path(sys.argv[2], run_name="__main__")
+""")
+    script.chmod(0o755)
+    with pytest.raises(UsageError, match=r"python' cannot import ctypes .*_ctypes"):
+        tools.find_toolchain(str(script), ())
+
+
 def test_a_folder_of_libraries_that_cannot_be_entered(public_folder: Path):
     """An interpreter whose folder for libraries is closed to this user is taken without a library from there."""
     closed = public_folder / "closed-libraries"

@@ -87,6 +87,8 @@ def _query_interpreter(python: str | None) -> dict[str, Any]:
     major, minor = (int(part) for part in str(facts["version"]).split(".")[:2])
     if (major, minor) < (3, 9):
         raise UsageError(f"--python {python!r} is Python {facts['version']}; the judge needs 3.9 or newer")
+    if missing := facts.get("missing"):
+        raise UsageError(f"--python {python!r} cannot import {missing}, which the judge needs; use another build of it")
     return facts
 
 

@@ -28,5 +28,20 @@ def read_facts() -> dict[str, object]:
     }
 
 
+def explain_missing() -> str:
+    """Return which module that the sandbox needs this interpreter was built without, or an empty string."""
+    try:
+        import ctypes  # noqa: F401
+        import fcntl  # noqa: F401
+        import mmap  # noqa: F401
+        import resource  # noqa: F401
+        import select  # noqa: F401
+        import socket  # noqa: F401
+        import struct  # noqa: F401
+    except ImportError as error:
+        return "%s (%s)" % ((error.name or "").lstrip("_"), error)
+    return ""
+
+
 if __name__ == "__main__":
-    print(json.dumps(read_facts()))  # noqa: T201 - the answer is the output
+    print(json.dumps({**read_facts(), "missing": explain_missing()}))  # noqa: T201 - the answer is the output
