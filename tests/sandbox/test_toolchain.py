@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 import sysconfig
 import tempfile
@@ -15,8 +16,11 @@ import msgspec
 import pytest
 from jailed import IS_ONE, ONE, jail_at
 
-from passcurve.errors import UsageError
+from passcurve.errors import SandboxError, UsageError
 from passcurve.sandbox import toolchain as tools
+from passcurve.sandbox.probe import try_walls
+from passcurve.sandbox.zygote_client import Walls
+from passcurve.types import Limits
 
 
 def fake(folder: Path, **answers: object) -> str:
@@ -112,6 +116,27 @@ runpy.run_path(sys.argv[2], run_name="__main__")
     script.chmod(0o755)
     with pytest.raises(UsageError, match=r"python' cannot import ctypes .*_ctypes"):
         tools.find_toolchain(str(script), ())
+
+
+def test_libraries_that_only_a_variable_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """An interpreter that needs LD_LIBRARY_PATH, as in modules of clusters, is refused with what to do."""
+    compiler, library = shutil.which("cc"), tmp_path / "lib"
+    if compiler is None:
+        pytest.skip("there is no compiler here")
+    library.mkdir()
+    (tmp_path / "one.c").write_text("int one(void) { return 1; }")
+    # It stands for an interpreter as far as the loader is concerned, which looks for its library first.
+    (tmp_path / "main.c").write_text("int one(void); int main(void) { return one(); }")
+    for words in (
+        ["-shared", "-o", "lib/libone.so", "one.c"],
+        ["-o", "python", "main.c", "-Llib", "-lone"],
+    ):
+        subprocess.run([compiler, *words], cwd=tmp_path, check=True)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(library))
+    toolchain = msgspec.structs.replace(tools.find_toolchain(None, ()), executable=str(tmp_path / "python"))
+    walls = Walls(namespaces=False, landlock=False, seccomp=False)
+    with pytest.raises(SandboxError, match=r"LD_LIBRARY_PATH.*--python"):
+        try_walls(walls, toolchain, Limits())
 
 
 def test_a_folder_of_libraries_that_cannot_be_entered(public_folder: Path):

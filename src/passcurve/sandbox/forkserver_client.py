@@ -30,6 +30,9 @@ FRAME_BYTES = 1 << 16
 EXIT_S = 0.5
 """Time in which a process may end by itself before it is killed."""
 
+LIBRARY_MISSING_EXIT = 127
+"""Exit code of a program for which the dynamic loader does not find a library."""
+
 REFEREE_ROLE = "passcurve.harness.referee"
 TRIAL_ROLE = "passcurve.harness.rewind_trial"
 SAMPLE_ROLES = (
@@ -167,6 +170,11 @@ class ForkServerClient:
             answer = self._request(order, [connection.fileno()])
         if answer is None:
             code = self.close()
+            if code == LIBRARY_MISSING_EXIT:
+                raise SandboxError(
+                    f"the interpreter {self.executable!r} does not find its libraries without LD_LIBRARY_PATH, which "
+                    "samples do not have; add a run path (patchelf --set-rpath), or choose another with --python"
+                )
             if code == -signal.SIGKILL:
                 raise KilledError("an interpreter was killed before it had forked a zygote")
             raise SandboxError(f"a zygote did not start ({'no answer' if code is None else f'exit status {code}'})")
