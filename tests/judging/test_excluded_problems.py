@@ -67,6 +67,14 @@ def test_scores_by_suites(shell):
     assert suites == {name: suite["pass@1"]["value"] for name, suite in shown["suites"].items()}
 
 
+def test_a_limit_that_is_too_small_for_a_reference(shell):
+    """The reason says what to do; one that fails otherwise does not need longer."""
+    problems = [problem(0, canonical_solution="    import time; time.sleep(0.6)\n    return x\n"), problem(1, **BROKEN)]
+    done = judge(shell, problems, [sample(0), sample(1)], "--timeout", "0.3")
+    reasons = [row["reason"] for row in done.record["excluded"]]
+    assert [True, False] == [reason.endswith("; if it needs longer, raise --timeout") for reason in reasons]
+
+
 @pytest.mark.ci
 def test_samples_without_code(shell):
     """A problem at fault is found also where no sample of it has code to run."""

@@ -112,7 +112,7 @@ REFERENCES = [
         (*JUDGE, "--timeout", "0.3"),
         value=1.0,
         excluded=("Own/2",),
-        says=("timeout",),
+        says=("timeout", "raise --timeout"),
     ),
     one_excluded("a reference that does not compile", "compile", canonical_solution="  return (\n"),
     one_excluded("tests that misspell the function", "F", test="def check(candidate):\n    assert F(1) == 3\n"),

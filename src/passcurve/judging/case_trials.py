@@ -9,7 +9,7 @@ import msgspec
 from passcurve.harness.cases import pack_calls, split_results
 from passcurve.harness.packed_results import pack
 from passcurve.judging.plan import CheckPlan, Fault
-from passcurve.judging.verdict import VACUOUS, describe_verdict
+from passcurve.judging.verdict import VACUOUS, describe_failure
 from passcurve.judging.wrong_programs import WrongPrograms
 from passcurve.sandbox.job import Outcome
 from passcurve.types import Cases, Problem, Verdict, unpack_values
@@ -99,7 +99,7 @@ class CaseTrials:
             what = (
                 "the reference solution does not pass" if count == 1 else f"none of {count} reference solutions passes"
             )
-            return self._faulty("reference", f"{what}: {describe_verdict(verdict)}")
+            return self._faulty("reference", f"{what}: {describe_failure(verdict)}")
         note = f"the reference solution could not be judged: {verdict.message}"
         return self._faulty("reference", note) if self.records else msgspec.structs.replace(self.plan, note=note)
 

@@ -13,7 +13,7 @@ from passcurve.judging.case_trials import Calibration
 from passcurve.judging.known_calls import KnownCalls
 from passcurve.judging.plan import CheckPlan, Fault, only_shared
 from passcurve.judging.static_tests import discards_results, find_fault
-from passcurve.judging.verdict import BENCHMARK, VACUOUS, describe_verdict
+from passcurve.judging.verdict import BENCHMARK, VACUOUS, describe_failure, describe_verdict
 from passcurve.judging.wrong_programs import WrongPrograms
 from passcurve.sandbox.job import KnownReport, Outcome
 from passcurve.types import Expression, Problem, Verdict
@@ -244,7 +244,7 @@ class CodeTrials:
             return self._faulty("tests", first.message.removeprefix(BENCHMARK), first)
         if package := _missing_package(first) or self._missing_package:
             return self._lacks(package, first)
-        note = f"the reference solution does not pass: {describe_verdict(first)}"
+        note = f"the reference solution does not pass: {describe_failure(first)}"
         if last.mode != first.mode and describe_verdict(last) != describe_verdict(first):
             note += f"; in shared mode {describe_verdict(last)}"
         elif self._mode == "referee" and not isinstance(self.problem.check, Expression):

@@ -11,7 +11,7 @@ from passcurve.bench.languages import find_language
 from passcurve.judging.case_trials import Calibration
 from passcurve.judging.plan import CheckPlan
 from passcurve.judging.script_forms import find_data_tests
-from passcurve.judging.verdict import describe_verdict
+from passcurve.judging.verdict import describe_failure, describe_verdict
 from passcurve.sandbox.job import Outcome
 from passcurve.types import Problem, Script, Verdict
 
@@ -69,7 +69,7 @@ class ScriptTrials:
         plan = _missing_library(self.problem, verdict) or CheckPlan(
             mode=self.plan.mode,
             fault="reference",
-            note=f"the reference solution does not pass: {describe_verdict(verdict)}",
+            note=f"the reference solution does not pass: {describe_failure(verdict)}",
         )
         return Calibration(problem=self.problem, plan=plan, verdict=verdict)
 

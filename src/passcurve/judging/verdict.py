@@ -215,3 +215,9 @@ def _bounded(text: str, characters: int = MESSAGE_CHARACTERS) -> str:
 def describe_verdict(verdict: Verdict) -> str:
     """Return the status of a verdict, with its message as one line without colours."""
     return f"{verdict.status} ({' '.join(_COLOUR.sub('', verdict.message).split())})"
+
+
+def describe_failure(verdict: Verdict) -> str:
+    """Return how a reference solution has failed, as ``describe_verdict`` does, and what to do about its time."""
+    remedy = "; if it needs longer, raise --timeout" if verdict.status == "timeout" else ""
+    return f"{describe_verdict(verdict)}{remedy}"
