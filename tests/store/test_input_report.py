@@ -101,6 +101,36 @@ class TestFences:
         assert [False] == [finding.withholds for finding in observed(FENCED, extract="stop-words:human-eval").findings]
 
 
+QUESTION = Problem(
+    id="T/0",
+    prompt="",
+    entry_point="f",
+    check=Expression(code="def f(x): return x", asks="input", input="1", output="1"),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "withholds"),
+    [
+        ("```python\nf(1)\n```", "SyntaxError: the answer is no call of f", True),
+        ("Let's see.\n[ANSWER]f(1)[/ANSWER]", "SyntaxError: the answer is no call of f", True),
+        ("f(1)\n[/ANSWER]", "SyntaxError: invalid syntax", True),
+        # No policy takes an answer out of this one, and the last is one.
+        ("Let's execute the code step by step: first", "SyntaxError: the answer is no call of f", False),
+        ("f('[ANSWER]')", "AssertionError: '[ANSWER]' is not what was expected", False),
+    ],
+)
+def test_answers_within_other_text(text, reason, withholds):
+    """An answer that does not compile for its fence or its tags withholds the score; --extract answer takes it out."""
+    observer = InputObserver("raw")
+    observer.observe(QUESTION, completion(0, text))
+    observer.judge(0, "failed", reason)
+    findings = observer.report(rows=1).findings
+    fenced = [finding for finding in findings if finding.name == "fenced"]
+    assert [True] * withholds == [finding.withholds for finding in fenced]
+    assert all(finding.text.endswith("use --extract answer") for finding in fenced)
+
+
 def test_share_that_withholds():
     """Exactly one row of twenty does not withhold the score, one of nineteen does."""
     for rows, withholds in ((20, False), (19, True)):

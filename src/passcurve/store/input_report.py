@@ -28,7 +28,7 @@ from passcurve.store.text_causes import (
     cause_number,
 )
 from passcurve.store.text_faults import BODY, CONTINUATION, FOR_ROWS, JSON, METHOD, OPEN, PROMPT, find_faults
-from passcurve.types import Completion, Problem, Status
+from passcurve.types import Completion, Expression, Problem, Status
 
 _MIN_SHARE = 0.01
 """Share of the rows up to which a repeated prompt is a whim of a model, and no fault of the file."""
@@ -92,6 +92,7 @@ class InputObserver:
             self._counts["both"] += 1
         if row.passed is not None:
             self._counts["passed before" if row.passed else "failed before"] += 1
+        self._counts["questions"] += isinstance(problem.check, Expression)
         if not self._has_lines:
             self._has_lines = "\n" in text.strip()
             self._counts["one line"] += "\n" in (problem.reference or "").strip()
@@ -121,16 +122,18 @@ class InputObserver:
         self._reasons.add(status, message)
         cause = self._flags[row] if row < len(self._flags) else 0
         name = cause_name(cause) if cause else ""
-        if status == "compile" and name in _MAY_BE_STRAY and self._strays.add(message):
+        # An answer to a question is compiled when it is asked for.
+        is_broken = status == "compile" or (self._counts["questions"] > 0 and message.startswith("SyntaxError"))
+        if is_broken and name in _MAY_BE_STRAY and self._strays.add(message):
             return
         if name == BEHIND and raised_early and status == "failed":
             self._counts[name] += 1
             return
-        if name in ("", BEHIND) or (name == "open" and status == "compile" and not _IS_CUT.search(message)):
+        if name in ("", BEHIND) or (name == "open" and is_broken and not _IS_CUT.search(message)):
             self._counts["broken"] += status == "compile"
             return
         # Nothing that compiles is fenced: its backquotes stand in a string or a comment.
-        if status == "compile" or name in ALWAYS or (not self._is_taken_whole and self._is_cut(name, status)):
+        if is_broken or name in ALWAYS or (not self._is_taken_whole and self._is_cut(name, status)):
             self._counts[name] += 1
 
     @staticmethod
@@ -199,10 +202,8 @@ class InputObserver:
             return None
         kinds = [f"{n_rows(fenced)} {have(fenced)} Markdown fences (```)"] if fenced else []
         kinds += [f"{n_rows(chatty)} {have(chatty)} prose around the code"] if chatty else []
-        text = (
-            f"{' and '.join(kinds)}, which does not compile under --extract {self._extract}; use --extract auto "
-            "(passcurve autopsy compares)"
-        )
+        policy = "answer" if self._counts["questions"] else "auto (passcurve autopsy compares)"
+        text = f"{' and '.join(kinds)}, which does not compile under --extract {self._extract}; use --extract {policy}"
         return Finding(name="fenced", rows=fenced + chatty, text=text, withholds=withholds)
 
     def _prompts_alone(self) -> Finding | None:

@@ -19,6 +19,8 @@ _CHAT = re.compile(
     r"|(?:Answer|Solution|Example usage|Output|Step \d+):)",
 )
 """A line of prose by a chat model, with the end of the line before, for which a search is quick."""
+_ANSWER_TAG = "ANSWER]"
+"""End of the tags between which CRUXEval's prompts ask for an answer."""
 _OPEN_ENDS = (":", ",", "=", "+", "-", "*", "/", "%", "<", ">", "\\", ".", " and", " or", " not", " in")
 _TOKEN = re.compile(SPECIAL_TOKEN)
 _COMMENTS = re.compile(r"(?:#.*\n|\n)+")
@@ -97,6 +99,9 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
         bits |= TOKEN
     if ("```" in text or "~~~" in text) and _has_fence(text):
         bits |= FENCED
+    elif is_expression:
+        # Of a text that thinks to its end no policy takes an answer: that is the model's fault.
+        bits |= CHATTY if _ANSWER_TAG in text else 0
     elif _CHAT.search("\n" + (text if is_python else _without_comments(text))):
         bits |= CHATTY
     if is_expression:
