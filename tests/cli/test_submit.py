@@ -161,6 +161,10 @@ def test_another_language(client: httpx.Client):
         ({"dataset": "x", "id": 1, "completion": "x"}, "provided_data"),
         ({"dataset": "x", "id": 1, "completion": "x", "config": {"provided_data": {"a": 1}}}, "entry_point"),
         (
+            {"dataset": "x", "id": 1, "completion": "x", "config": {"provided_data": {"test": {}, "labels": {}}}},
+            "no row of AutoEval: KeyError",
+        ),
+        (
             {"dataset": "x", "id": 1, "completion": "", "config": {"custom_extract_logic": "1", "provided_data": {}}},
             "custom_extract_logic",
         ),

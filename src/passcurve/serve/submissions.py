@@ -208,7 +208,7 @@ def convert_row(data: Mapping[str, Any], name: int | str, dataset_type: str) -> 
     try:
         return convert(row)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise RequestError(422, f"provided_data is no row of {dataset_type}: {type(error).__name__}: {error}") from None
+        raise RequestError(422, f"provided_data is no row of {kind}: {type(error).__name__}: {error}") from None
 
 
 def _guess_type(row: Fields) -> str:
