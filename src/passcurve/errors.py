@@ -99,6 +99,15 @@ def place_error(message: str, error: OSError) -> StoreError:
     return PlaceError(message) if error.errno in _NO_ACCESS | _NO_PATH else StoreError(message)
 
 
+def sandbox_error(error: BaseException) -> PasscurveError:
+    """Return an error of ours that ended a sandbox as it is, and any other as a SandboxError with that as its cause."""
+    if isinstance(error, PasscurveError):
+        return error
+    lost = SandboxError(f"the sandbox was lost: {type(error).__name__}: {error}")
+    lost.__cause__ = error
+    return lost
+
+
 def nearest_file(path: Path) -> str:
     """Return a hint at the file that is named most like one that is not there, as it could be typed."""
     try:

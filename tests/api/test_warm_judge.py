@@ -17,10 +17,11 @@ from pathlib import Path
 import pytest
 
 import passcurve as pc
-from passcurve.errors import DataError, SandboxError, UsageError
+from passcurve.errors import DataError, PasscurveError, SandboxError, UsageError
 from passcurve.judging.inline_problems import KEPT_PROBLEMS
 from passcurve.judging.live import LiveJudge
 from passcurve.serve.revival import Revival
+from passcurve.types import Cases, Problem, Suite
 
 
 @pytest.fixture(scope="module")
@@ -172,6 +173,22 @@ def live_judges() -> list[LiveJudge]:
     """Return what judges in this process."""
     # isinstance would ask each object for its class, which warns for some of other libraries.
     return [one for one in gc.get_objects() if type(one) is LiveJudge]
+
+
+def test_a_failure_of_ours_is_told_as_the_loss_of_the_sandbox(starter):
+    """Whatever ends the judge, its callers get the error that they know, and it may be started again."""
+    broken = Cases(suites=(Suite(name="tests", count=1),), inputs=b"no values", expected=b"e", comparator="equal")
+    problem = Problem(id="broken", prompt="", entry_point="f", check=broken)
+    before = live_judges()
+    with pc.Judge("starter", workers=1) as judge:
+        (live,) = [live for live in live_judges() if live not in before]
+        with pytest.raises(SandboxError, match="the sandbox was lost: ") as caught:
+            live.submit(problem, "solution", "pass", ("",)).result(60)
+        assert not isinstance(caught.value.__cause__, PasscurveError | None)
+        with pytest.raises(SandboxError, match="the sandbox was lost: "):
+            judge([starter.right()])
+        judge.revive()
+        assert ["passed"] == [judgement.status for judgement in judge([starter.right()])]
 
 
 @pytest.mark.ci

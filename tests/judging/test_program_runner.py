@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 
+import msgspec
 import pytest
 
 from passcurve.errors import SandboxError
@@ -46,6 +47,19 @@ def test_no_descriptor_is_left_for_the_output_of_a_program() -> None:
             runner.submit(print_one(10.0)).result(30)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    runner.revive()
+    assert "1\n" == (runner.submit(print_one(10.0)).result(30).report or {})["out"]
+    runner.close()
+
+
+def test_a_failure_of_ours_is_told_as_the_loss_of_the_sandbox() -> None:
+    """Whatever ends what runs programs, callers get the error that they know, and may start it again."""
+    runner = ProgramRunner(Limits(memory_bytes=256 << 20), 1)
+    (step,) = print_one(10.0).attempts[0]
+    malformed = msgspec.structs.replace(print_one(10.0), attempts=((msgspec.structs.replace(step, setup={}),),))
+    with pytest.raises(SandboxError, match="the sandbox was lost: KeyError: 'keep'") as caught:
+        runner.submit(malformed).result(30)
+    assert isinstance(caught.value.__cause__, KeyError)
     runner.revive()
     assert "1\n" == (runner.submit(print_one(10.0)).result(30).report or {})["out"]
     runner.close()

@@ -17,7 +17,7 @@ from hashlib import blake2b
 import msgspec
 
 from passcurve.bench.choose import choose_problems
-from passcurve.errors import SandboxError
+from passcurve.errors import PasscurveError, SandboxError, sandbox_error
 from passcurve.extract import NO_PRELUDE, find_policy, fit_to_packages, with_prelude
 from passcurve.judging.fair_queue import FairQueue, Owner
 from passcurve.judging.inline_problems import KEPT_PROBLEMS, InlineProblems
@@ -226,7 +226,7 @@ class LiveJudge:
         self._rows = 0
         self._run: JudgeRun | None = None
         self._inline = InlineProblems(KEPT_PROBLEMS)
-        self._error: BaseException | None = None
+        self._error: PasscurveError | None = None
         self._is_ready = threading.Event()
         self._thread = threading.Thread(target=self._work, name="passcurve judge", daemon=True)
         self._thread.start()
@@ -316,7 +316,7 @@ class LiveJudge:
         except BaseException as error:
             # A row that is being put in has its future before this, or is refused.
             with self._lock:
-                self._error = error
+                self._error = sandbox_error(error)
         finally:
             self._is_ready.set()
             self._collector.fail(self._error or SandboxError("the judge was closed before this sample was judged"))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from passcurve.errors import SandboxError
+from passcurve.errors import PasscurveError, SandboxError, sandbox_error
 from passcurve.judging.attempts import next_attempt
 from passcurve.judging.fair_queue import FairQueue
 from passcurve.judging.scheduler import Scheduler
@@ -47,7 +47,7 @@ class ProgramRunner:
         self._running: dict[int, tuple[Job, Future[Outcome]]] = {}
         self._last_tag = 0
         self._is_closed = False
-        self._error: BaseException | None = None
+        self._error: PasscurveError | None = None
         self._pool: Pool | None = None
         self._is_ready = threading.Event()
         self._thread = self._start()
@@ -123,7 +123,7 @@ class ProgramRunner:
                 self._is_ready.set()
                 self._run(pool)
         except BaseException as error:
-            self._error = error
+            self._error = sandbox_error(error)
         finally:
             self._is_ready.set()
             with self._lock:
