@@ -61,6 +61,20 @@ def test_output_that_takes_many_characters_to_show(tmp_path: Path) -> None:
     assert ("failed", "passed") == tuple(run.samples.columns["status"])
 
 
+@pytest.mark.parametrize("name", ["sh", pytest.param("cpp", marks=pytest.mark.ci)])
+def test_a_problem_without_cases(name: str, tmp_path: Path) -> None:
+    """A problem without a case is excluded: no program passes it, and the others have their verdicts."""
+    require(name)
+    benchmark = tmp_path / "sums.toml"
+    benchmark.write_text(f'{PROBLEM}\n[[problem]]\nid = "none"\nkind = "stdin"\ninputs = []\noutputs = []\n')
+    right = next(iter(PROGRAMS[name].values())).lstrip("\n")
+    rows = [{"task_id": task, "solution": right} for task in ("none", "sums")]
+    run = pc.judge(rows, benchmark=benchmark, language=name, timeout_s=10.0, k=1, accept_benchmark=True)
+    assert ("failed", "passed") == tuple(run.samples.columns["status"])
+    assert "it has no tests" in repr(run)
+    assert [1.0] == [estimate.value for estimate in run.estimates]
+
+
 def test_a_name_that_no_file_can_have(tmp_path: Path) -> None:
     """A class with a name of many characters does not compile, as javac says, and is no failure of ours."""
     require("java")

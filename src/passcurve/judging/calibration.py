@@ -134,6 +134,8 @@ class Calibrations:
 
     def _begin_programs(self, problem: Problem, check: ProgramCases) -> Calibration:
         """Start on a problem for programs in another language, which no reference solution of ours is in."""
+        if not sum(suite.count for suite in check.cases.suites):
+            return self._conclude_faulty(problem, NO_TESTS)
         if not check.cases.expected:
             return self._conclude_faulty(problem, "nothing is expected, and no reference solution computes it")
         return Calibration(problem=problem, plan=CheckPlan(note=NO_REFERENCE), verdict=None)

@@ -15,6 +15,7 @@ from passcurve.bench.languages import find_language
 from passcurve.harness.comparators import Comparator
 from passcurve.harness.counts import count_suites
 from passcurve.judging.script_verdict import EndReport, describe_output, reach_death, reach_end, read_report
+from passcurve.judging.static_tests import NO_TESTS
 from passcurve.judging.whole_programs import make_program_steps
 from passcurve.sandbox.job import Job, Outcome
 from passcurve.types import Cases, Language, Limits, ProgramCases, Status, unpack_values
@@ -46,6 +47,7 @@ def make_program_job(check: ProgramCases, program: str, limits: Limits, tag: int
     """Return the job that compiles ``program`` and runs it for each case."""
     language = find_language(check.language)
     *compilers, run = make_program_steps(language, program, check.compile_s, limits)
+    # The samples of a problem without cases, which is excluded, run once all the same.
     runs = tuple(
         msgspec.structs.replace(
             run,
@@ -55,7 +57,7 @@ def make_program_job(check: ProgramCases, program: str, limits: Limits, tag: int
             goes_on=all_tests,
         )
         for case in _read_cases(check.cases.inputs, check.cases.expected)
-    )
+    ) or (run,)
     return Job(
         tag=tag,
         role="",
@@ -77,7 +79,7 @@ def read_program_report(job: Job, outcome: Outcome) -> dict[str, Any]:
     report: dict[str, Any] = {"status": "failed", "calls": len(results)}
     suites = [(suite.name, suite.count) for suite in check.cases.suites]
     report.update(count_suites(suites, results, with_outcomes=job.setup["all_tests"]))
-    if len(results) == len(cases) and all(results):
+    if cases and len(results) == len(cases) and all(results):
         report["status"] = "passed"
     elif not all(results):
         number = results.index(False)
@@ -95,7 +97,7 @@ def reach_program_status(job: Job, outcome: Outcome) -> tuple[Status, str]:
     cases = _read_cases(check.cases.inputs, check.cases.expected)
     results = _results(job, outcome)
     number = len(results) if all(results) else results.index(False)
-    if number == len(cases):
+    if cases and number == len(cases):
         return "passed", ""
     faults = [run for run in runs if run.ended in ("fault", "wall")]
     first = faults[0] if faults else runs[number] if number < len(runs) else outcome
@@ -104,6 +106,8 @@ def reach_program_status(job: Job, outcome: Outcome) -> tuple[Status, str]:
     report = read_report(first.report)
     if status := reach_end(job, first, language, report, step):
         return _in_case(check.cases, number, status) if first.step != "compile" else status
+    if not cases:
+        return "failed", NO_TESTS
     return _in_case(check.cases, number, _describe_failure(job, language, report, cases[number]))
 
 
