@@ -145,7 +145,7 @@ def _decide(samples: list[ScoredSample], kind: str, head: dict[str, Any]) -> Rec
     record = Record(kind=kind, samples=decided, head=head, tests="base" if base_only else "base and plus")
     counts = record.suite_counts()
     if base_only:
-        without = sum(lacks) or len(samples)
+        without = sum(not _find(sample, "plus") for sample in samples)
         note = f"passed: the base tests; the added ones (plus) were not run on {without} of {len(samples)} samples"
     else:
         note = (
