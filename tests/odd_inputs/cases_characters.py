@@ -111,6 +111,14 @@ CASES = [
         "the benchmark itself", own(benchmark()), JUDGE, 2, findings=("no_code_field",), says=("the benchmark itself",)
     ),
     Case(
+        "answers beside the fields of the benchmark",
+        own({**fields, "generation": f"    return x + {n}\n"} for n, fields in enumerate(benchmark())),
+        JUDGE,
+        2,
+        findings=("no_code_field",),
+        says=("--field generation",),
+    ),
+    Case(
         "several samples named by number",
         own(right(n, task_id=f"Own/{n}-sample{k}") for n in range(4) for k in range(2)),
         (*JUDGE, "--id-map", "Own/{}-sample*=Own/{}"),

@@ -55,11 +55,15 @@ _NUMBER = re.compile(r"(.*?)(\d+)(\D*)", re.DOTALL)
 _FIRST_NUMBER = re.compile(r"(\D*)(\d+)(.*)", re.DOTALL)
 
 
+def usual_code_field(fields: Mapping[str, object]) -> str:
+    """Return the first field with text of those in which other tools write code; empty where there is none."""
+    return next((name for name in _CODE_FIELDS if _text_of(fields.get(name))), "")
+
+
 def code_field(fields: Mapping[str, object]) -> str:
     """Return the field that seems to hold the code of a row without `completion` and `solution`; empty if none does."""
-    for name in _CODE_FIELDS:
-        if _text_of(fields.get(name)):
-            return name
+    if name := usual_code_field(fields):
+        return name
     texts = {
         name: len(text)
         for name, value in fields.items()
