@@ -14,13 +14,16 @@ from hypothesis import strategies as st
 from passcurve import config
 from passcurve.errors import UsageError
 from passcurve.sandbox.layers import rlimits
+from passcurve.sandbox.zygote import memory
 
 GIB = 1 << 30
 
 
 def test_what_a_sample_is_promised():
-    """The limit that ours is compared with is the one that samples get."""
+    """The limits that ours are compared with are those that samples get."""
     assert config.SAMPLE_OPEN_FILES == rlimits.OPEN_FILES
+    assert config.SAMPLE_THREADS == rlimits.PROCESSES
+    assert config.SAMPLE_STACK_BYTES == memory.STACK_BYTES
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,8 @@ OWN_ADDRESS_SPACE_BYTES = 512 << 20
 """Least address space for passcurve itself: with less, the library of numpy tries to allocate for ever."""
 SAMPLE_OPEN_FILES = 64
 """Open files of a sample.  The file that sets the limit cannot be imported here: it needs a POSIX system."""
+SAMPLE_THREADS, SAMPLE_STACK_BYTES = 64, 8 << 20
+"""Threads of a sample, and the stack of its first one."""
 _MAX_DIGITS = 15
 """Most digits of a count or a size."""
 
@@ -348,19 +350,17 @@ def _check_inherited_limits(memory_bytes: int) -> None:
                 f"--memory is {_gib(memory_bytes)}, but samples inherit a limit of {_gib(limit)} of {what}; "
                 "raise that limit, or lower --memory"
             )
-    _, files = inherited_limits("RLIMIT_NOFILE")
-    if files is not None and files < SAMPLE_OPEN_FILES:
-        raise UsageError(
-            f"a sample may have {SAMPLE_OPEN_FILES} open files, but inherits a limit of {files} (ulimit -n); "
-            "raise that limit"
-        )
-    _, file_bytes = inherited_limits("RLIMIT_FSIZE")
-    promised = Limits().scratch_bytes
-    if file_bytes is not None and file_bytes < promised:
-        raise UsageError(
-            f"a sample may write files of {promised >> 20} MiB, but inherits a limit of "
-            f"{file_bytes >> 10:,} KiB (ulimit -f); raise that limit"
-        )
+    for name, most, what, flag in (
+        ("RLIMIT_NOFILE", SAMPLE_OPEN_FILES, "open files", "-n"),
+        ("RLIMIT_NPROC", SAMPLE_THREADS, "threads", "-u"),
+        ("RLIMIT_STACK", SAMPLE_STACK_BYTES, "bytes of stack", "-s"),
+        ("RLIMIT_FSIZE", Limits().scratch_bytes, "bytes in a file", "-f"),
+    ):
+        _, limit = inherited_limits(name)
+        if limit is not None and limit < most:
+            raise UsageError(
+                f"a sample may have {most:,} {what}, but inherits a limit of {limit:,}; raise it (ulimit {flag})"
+            )
 
 
 def _gib(size: int) -> str:

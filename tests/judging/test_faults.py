@@ -207,10 +207,21 @@ def test_less_memory_than_promised(run_of, nothing_left):
         check_refused(done, "memory")
 
 
-@pytest.mark.parametrize(("limit", "word"), [(f"-d {1 << 20}", "ulimit -d"), ("-n 32", "ulimit -n"), ("-f 9000", "-f")])
+@pytest.mark.parametrize(
+    ("limit", "word"),
+    [
+        (f"-d {1 << 20}", "ulimit -d"),
+        ("-n 32", "ulimit -n"),
+        ("-f 9000", "-f"),
+        ("-u 40", "ulimit -u"),
+        ("-s 256", "ulimit -s"),
+    ],
+)
 def test_less_than_samples_are_promised(run_of, nothing_left, limit, word):
-    """A lower limit of data, open files or the size of files than samples have is refused: verdicts would differ."""
-    run = start_by(run_of(LARGE, "--memory", "2GiB"), f'ulimit {limit}; exec "$@"')
+    """A lower limit of anything than samples have is refused: verdicts would differ."""
+    # Not every sh has a limit of processes.
+    script = f'bash -c \'ulimit {limit}; exec "$@"\' sh "$@"'
+    run = start_by(run_of(LARGE, "--memory", "2GiB"), script)
     done = run.end()
     nothing_left()
     check_refused(done, word)
@@ -224,6 +235,19 @@ def test_too_little_memory_for_ourselves(run_of, nothing_left, flags):
     done = run.end()
     nothing_left()
     check_refused(done, "at least 0.5 GiB")
+
+
+def test_a_limit_of_the_stack_that_can_be_raised(run_of, nothing_left):
+    """A soft limit of the stack ends no sample: it recurses as deep as elsewhere."""
+    deep = (
+        "    import sys\n    sys.setrecursionlimit(20_000)\n    class A:\n        def __getattr__(self, name):\n"
+        "            depth = int(name[1:])\n            return 0 if depth == 0 else getattr(self, f'a{depth - 1}')\n"
+        "    assert A().a4000 == 0\n    return -(-eggs // size)\n"
+    )
+    run = start_by(run_of([{"task_id": "starter/0", "completion": deep}]), 'ulimit -S -s 512; exec "$@"')
+    done = run.end()
+    nothing_left()
+    check_whole(run, done, [("starter/0", "passed")])
 
 
 @pytest.mark.ci

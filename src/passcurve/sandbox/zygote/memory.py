@@ -103,7 +103,10 @@ def lay_out() -> None:
 def _grow_stack() -> None:
     """Grow the stack to its limit now: a sample would grow it without a system call, and it would stay so large."""
     soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
-    size = STACK_BYTES if soft == resource.RLIM_INFINITY else min(soft, STACK_BYTES)
+    size = STACK_BYTES if hard == resource.RLIM_INFINITY else min(hard, STACK_BYTES)
+    if soft != resource.RLIM_INFINITY and soft < size:
+        # That of the user's shell: recursion would end samples by it.
+        resource.setrlimit(resource.RLIMIT_STACK, (size, hard))
     end = next((area.end for area in read_own_areas() if area.name == "[stack]"), 0)
     if end:
         ctypes.memset(end - size + _STACK_MARGIN, 0, 1)
