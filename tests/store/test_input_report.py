@@ -7,6 +7,7 @@ from array import array
 
 import pytest
 
+from passcurve.bench.languages import find_language
 from passcurve.diagnosis import InputReport
 from passcurve.store.hints import code_field, field_remedy, suggest_id_map
 from passcurve.store.input_report import InputObserver
@@ -315,6 +316,21 @@ def test_a_package_that_some_rows_lack(failing, expected):
     findings = observer.report(rows=30).findings
     assert expected == [finding.name for finding in findings]
     assert all("3 of 30 rows fail because 'pandas' cannot be imported here" in finding.text for finding in findings)
+
+
+def test_a_library_of_another_language():
+    """A library that programs in another language lack is named with its package of Debian, if that is known."""
+    message = "Problem.java:3: error: package org.javatuples does not exist"
+    for language, expected in (("java", "apt install libjavatuples-java"), ("js", "is not installed here")):
+        observer = InputObserver("raw")
+        for row in range(4):
+            observer.observe(CPP, completion(row, f"    return {row}; }}\n"))
+            observer.judge(
+                row, "compile", message if language == "java" else "Error: Cannot find module 'org.javatuples'"
+            )
+        (finding,) = observer.report(rows=4, language=find_language(language)).findings
+        assert finding.text.startswith("4 of 4 rows fail because 'org.javatuples' is not installed here")
+        assert finding.text.endswith(expected)
 
 
 class TestRepetition:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from passcurve.bench.choose import describe_undated
+from passcurve.bench.languages import find_language
 from passcurve.diagnosis import Diagnosis, Exclusion, InputReport, Scope, diagnose, withhold
 from passcurve.generation.sources import Source, no_rows_error
 from passcurve.judging.collector import VerdictCollector
@@ -22,7 +23,7 @@ from passcurve.store.results import ChangedRowError, write_results
 from passcurve.store.rundir import JudgingSession
 from passcurve.store.samples_file import FileState, identify
 from passcurve.store.tally import select_counts
-from passcurve.types import Counts, Estimate, Header, Problem
+from passcurve.types import Counts, Estimate, Header, Problem, language_of
 
 if TYPE_CHECKING:
     from passcurve.stats.metrics import Scores
@@ -121,6 +122,8 @@ def _task_ids(request: Request) -> dict[str, str]:
 def _report_input(run: FinishedRun, header: Header) -> InputReport:
     source, counts = run.source, run.collector.tally.counts()
     uniform = run.collector.duplicates.count_uniform_problems(counts)
+    languages = {language_of(problem.check) for problem in run.problems.values()}
+    name = languages.pop() if len(languages) == 1 else ""
     return run.collector.input.report(
         rows=source.rows_read + source.malformed_lines,
         unread=source.malformed_lines,
@@ -130,6 +133,7 @@ def _report_input(run: FinishedRun, header: Header) -> InputReport:
         problems=1 if run.request.subset else len(run.problems),
         uniform=(uniform, sum(count.n for count in counts if count.n > 1)),
         temperature=header.generation.decoding.temperature if header.generation is not None else None,
+        language=find_language(name) if name else None,
     )
 
 

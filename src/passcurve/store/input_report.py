@@ -29,6 +29,7 @@ from passcurve.store.text_causes import (
 )
 from passcurve.store.text_faults import BODY, CONTINUATION, FOR_ROWS, JSON, METHOD, OPEN, PROMPT, find_faults
 from passcurve.types import Completion, Expression, Problem, Status
+from passcurve.types.languages import Language
 
 _MIN_SHARE = 0.01
 """Share of the rows up to which a repeated prompt is a whim of a model, and no fault of the file."""
@@ -152,12 +153,14 @@ class InputObserver:
         problems: int = 1,
         uniform: tuple[int, int] = (0, 0),
         temperature: float | None = None,
+        language: Language | None = None,
     ) -> InputReport:
         """Return the findings.
 
         ``rows`` are the lines of the file.  ``unread`` of them are no rows of the benchmark; of these, the
         ``malformed``, the first are enough.  ``uniform`` are the problems whose samples are
         all one program, where that is so for all problems with several, and their rows; ``problems`` should have rows.
+        ``language`` is that of all programs, unless it is Python or there are several.
         """
         counts, seen = self._counts, len(self._copies)
         unreadable = self._missing.without_field + counts["fenced"] + counts["chatty"]
@@ -165,7 +168,7 @@ class InputObserver:
         is_prompt = 2 * counts["prompt alone"] > seen
         # What passcurve has sampled itself is no concatenation.
         repeated = self._copies.finding() if temperature is None else None
-        findings = [
+        candidates = [
             self._missing.no_field(seen, withholds=withholds),
             self._missing.lists_of_code(seen),
             self._fenced(withholds=withholds and self._extract == "raw"),
@@ -188,13 +191,10 @@ class InputObserver:
             self._truncated(),
             None if repeated is not None or is_prompt else self._copies.equal_programs(uniform, temperature),
         ]
-        if (
-            reason := self._reasons.finding(seen, [finding for finding in findings if finding is not None], task_ids)
-        ) is not None:
+        findings = [finding for finding in candidates if finding is not None]
+        if (reason := self._reasons.finding(seen, findings, task_ids, language)) is not None:
             findings.append(reason)
-        return InputReport(
-            rows=rows, unread=unread, findings=tuple(finding for finding in findings if finding is not None)
-        )
+        return InputReport(rows=rows, unread=unread, findings=tuple(findings))
 
     def _fenced(self, *, withholds: bool) -> Finding | None:
         fenced, chatty = self._counts["fenced"], self._counts["chatty"]

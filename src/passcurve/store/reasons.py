@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from passcurve.diagnosis import Finding
 from passcurve.types import Problem, Status
+from passcurve.types.languages import Language
 
 _MAX_REASONS = 256
 """Different messages that are counted."""
@@ -21,8 +22,8 @@ _NAME_SHARE, _NAME_ROWS = 0.1, 3
 """Share and number of rows from which on a name that an import would bring, or a package, is told."""
 _MIN_ROWS, _ALL_ROWS = 4, 10
 _PLACE = re.compile(r" \([\w.<>]+, line \d+\)$")
-_NAME = re.compile(r"NameError: name '(\w+)' is not defined")
-_PACKAGE = re.compile(r"ModuleNotFoundError: No module named '(\w+)'$")
+_NAME = re.compile(r"^NameError: name '(\w+)' is not defined")
+_PACKAGE = re.compile(r"^ModuleNotFoundError: No module named '(\w+)'$")
 """The message for a package; that for one of its modules has a dot in its name, and the package is there."""
 _DEFINITION = re.compile(r"^(?:async )?def (\w+)", re.MULTILINE)
 _DIGITS = re.compile(r"(\D*)(\d+)(\D*)")
@@ -92,10 +93,17 @@ class ReasonTracker:
                 messages[_PLACE.sub("", message)] += rows
         return messages.most_common(1)[0][0][:_MAX_CHARACTERS] if messages else ""
 
-    def finding(self, rows: int, others: Sequence[Finding], task_ids: Collection[str]) -> Finding | None:
-        """Return the reason for which nearly all of so many rows fail, unless other findings explain it."""
+    def finding(
+        self, rows: int, others: Sequence[Finding], task_ids: Collection[str], language: Language | None = None
+    ) -> Finding | None:
+        """Return the reason for which nearly all of so many rows fail, unless other findings explain it.
+
+        ``language`` is that of the programs, unless it is Python.
+        """
         names = self._count_by(_NAME)
-        if missing := _missing_import(names, rows) or _missing_package(self._count_by(_PACKAGE), rows):
+        pattern = _PACKAGE if language is None or not language.missing else re.compile(language.missing)
+        packages = self._count_by(pattern)
+        if missing := _missing_import(names, rows) or _missing_package(packages, rows, language):
             return missing
         if any(2 * other.rows > self._failed for other in others if other.name not in ("mixture", "equal_programs")):
             return None
@@ -125,7 +133,7 @@ class ReasonTracker:
         """Return the rows by what the pattern finds in their messages."""
         counts: Counter[str] = Counter()
         for (_, message), count in self._messages.items():
-            if match := pattern.match(message):
+            if match := pattern.search(message):
                 counts[match[1]] += count
         return counts
 
@@ -147,15 +155,17 @@ def _missing_import(names: Counter[str], rows: int) -> Finding | None:
     return Finding(name="missing_import", rows=count, text=text)
 
 
-def _missing_package(packages: Counter[str], rows: int) -> Finding | None:
+def _missing_package(packages: Counter[str], rows: int, language: Language | None) -> Finding | None:
     """Return the finding on the commonest package that samples cannot import, where it is common."""
     package, count = next(iter(packages.most_common(1)), ("", 0))
     if count < max(_NAME_ROWS, _NAME_SHARE * rows):
         return None
-    text = (
-        f"{count:,} of {rows:,} rows fail because {package!r} cannot be imported here; if it is a package that they "
-        f"may use, install it and name it: --packages {package}"
-    )
+    if language is None:
+        text = "cannot be imported here; if it is a package that they may use, install it and name it: --packages "
+        text += package
+    else:
+        text = "is not installed here" + (f": apt install {' '.join(language.libraries)}" if language.libraries else "")
+    text = f"{count:,} of {rows:,} rows fail because {package!r} {text}"
     return Finding(name="missing_package", rows=count, text=text)
 
 
