@@ -149,6 +149,15 @@ def test_a_problem_that_cannot_be_judged_rewards_nobody(tmp_path, shell_in):
     assert judgement.excluded
 
 
+def test_a_script_without_tests_rewards_nobody():
+    """A problem in another language whose tests are empty is excluded: what shows their end is no test."""
+    row = {"name": "HumanEval_0_x", "language": "sh", "prompt": "", "tests": " \n", "stop_tokens": []}
+    rows = [{"problem": row | {"tests": tests}, "solution": "true"} for tests in (" \n", "set -e\ntrue\n")]
+    with pc.Judge(workers=1) as judge:
+        ended = [(one.reward, one.excluded) for one in judge(rows)]
+    assert [(None, "it has no tests"), (1.0, "")] == ended
+
+
 def test_before_and_after(starter):
     """A judge that is not started, or closed, says so; what was put in before the end is judged."""
     judge = pc.Judge("starter", workers=1)

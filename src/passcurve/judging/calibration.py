@@ -7,6 +7,7 @@ from typing import Protocol
 
 import msgspec
 
+from passcurve.bench.languages import find_language
 from passcurve.judging.attempts import Retry, first_attempt, next_attempt
 from passcurve.judging.case_trials import Calibration, CaseTrials, plan_cases
 from passcurve.judging.code_trials import NO_REFERENCE, PLANS, CodeTrials, RequestedMode, describe_names
@@ -105,6 +106,9 @@ class Calibrations:
 
     def _begin_script(self, problem: Problem, check: Script) -> Calibration | None:
         """Start on a problem whose tests are in the language of the program: one source with it, or data."""
+        # What shows that the end was reached is no test.
+        if not check.tests.replace(find_language(check.language).confirm, "").strip():
+            return self._conclude_faulty(problem, NO_TESTS)
         plans = script_plans(check, self._mode)
         if not plans:
             return self._conclude_faulty(
