@@ -186,6 +186,14 @@ def test_what_is_lost_in_several_ways(shell):
     assert any("raw passes; stop-words:bigcode fails: SyntaxError" in line for line in lines)
 
 
+def test_missing_imports_of_tests_that_are_data(shell):
+    """The message names the test first there; the name that is missing stands behind it."""
+    shell.write("s.jsonl", [{"task_id": "kinds/cases", "completion": "    return math.fsum(values)\n"}])
+    words = ("autopsy", "s.jsonl", "--benchmark", "starter-kinds", "--subset", "--policies", "raw,auto", "--json")
+    missing = shell(*words).record["missing_imports"]
+    assert (1, {"math": 1}) == (missing["samples"], missing["names"])
+
+
 @pytest.mark.ci
 def test_a_prelude_is_a_second_dimension(shell):
     """Each policy is tried with each prelude; what needs an import passes only with one, and the split is told."""

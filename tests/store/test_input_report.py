@@ -318,6 +318,26 @@ def test_a_package_that_some_rows_lack(failing, expected):
     assert all("3 of 30 rows fail because 'pandas' cannot be imported here" in finding.text for finding in findings)
 
 
+@pytest.mark.parametrize(
+    ("message", "name", "text"),
+    [
+        ("NameError: name 'math' is not defined", "missing_import", "12 of 12 rows fail because 'math' is not defined"),
+        ("ModuleNotFoundError: No module named 'yaml'", "missing_package", "because 'yaml' cannot be imported here"),
+        ("EOFError: EOF when reading a line", "one_reason", "one reason, EOFError: EOF when reading a line; they read"),
+        ("wrong result", "none_passes", "none of 12 rows passes (12 wrong result)"),
+    ],
+)
+def test_tests_that_are_data(message, name, text):
+    """The test that a message begins with is no reason: what stands behind it is."""
+    observer = InputObserver("raw")
+    for row in range(12):
+        observer.observe(PROBLEM, completion(row, f"    x = {row}\n    return x\n"))
+        observer.judge(row, "failed", f"base test {row}: {message}")
+    (finding,) = observer.report(rows=12).findings
+    assert name == finding.name
+    assert text in finding.text
+
+
 def test_a_library_of_another_language():
     """A library that programs in another language lack is named with its package of Debian, if that is known."""
     message = "Problem.java:3: error: package org.javatuples does not exist"

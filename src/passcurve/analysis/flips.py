@@ -19,8 +19,10 @@ from passcurve.types import Completion, Problem, Program, Verdict
 
 NO_PROGRAM = -1
 
-_NAMED_FAULT = re.compile(r"(NameError: name|ModuleNotFoundError: No module named) '([^']{1,60})'")
-
+_NAMED_FAULT = re.compile(
+    r"(?:[^:]{0,80}\btest \d+: )?(NameError: name|ModuleNotFoundError: No module named) '([^']{1,60})'"
+)
+"""A message with the name that is missing, behind the test that it begins with where tests are data."""
 
 _WRONG_RESULT = "wrong result"
 """How the message ends where the result of a test is not the expected one."""

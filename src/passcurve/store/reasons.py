@@ -21,6 +21,8 @@ _SHARE = 0.9
 _NAME_SHARE, _NAME_ROWS = 0.1, 3
 """Share and number of rows from which on a name that an import would bring, or a package, is told."""
 _MIN_ROWS, _ALL_ROWS = 4, 10
+_TEST = re.compile(r"^[^:]{0,80}\btest \d+: ")
+"""The test that a message begins with, where tests are data."""
 _PLACE = re.compile(r" \([\w.<>]+, line \d+\)$")
 _NAME = re.compile(r"^NameError: name '(\w+)' is not defined")
 _PACKAGE = re.compile(r"^ModuleNotFoundError: No module named '(\w+)'$")
@@ -40,7 +42,7 @@ _REMEDIES = {
     "SystemExit": "they end the process; look at one with passcurve show",
     "ModuleNotFoundError": "--packages adds packages to what samples may import",
 }
-_WRONG = frozenset((("failed", ""), ("failed", "AssertionError")))
+_WRONG = frozenset((("failed", ""), ("failed", "AssertionError"), ("failed", "wrong result")))
 """Ends of programs that give wrong answers, each of its own."""
 _LOOK = "look at one with passcurve show"
 
@@ -60,6 +62,8 @@ class ReasonTracker:
     def add(self, status: Status, message: str) -> None:
         """Take a row that did not pass."""
         self._failed += status != "void"
+        # Which test it is says nothing of the reason.
+        message = _TEST.sub("", message)
         key = (status, message)
         if key not in self._messages and len(self._messages) >= _MAX_REASONS:
             key = (status, _kind(message))
