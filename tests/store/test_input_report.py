@@ -338,6 +338,25 @@ def test_tests_that_are_data(message, name, text):
     assert text in finding.text
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "a.out: test.cpp:{0}: int main(): Assertion `f({0}) == 1' failed.",
+        "Error: Assertion failed: {0}",
+        'Exception in thread "main" java.lang.AssertionError: {0}',
+    ],
+)
+def test_assertions_of_other_languages(message):
+    """Each failed assertion is a wrong answer of its own, although all messages begin alike, and there are many."""
+    observer = InputObserver("raw")
+    for row in range(300):
+        observer.observe(CPP, completion(row, f"    return {row};\n}}\n"))
+        observer.judge(row, "failed", message.format(row))
+    (finding,) = observer.report(rows=300, language=find_language("cpp")).findings
+    assert "none_passes" == finding.name
+    assert "none of 300 rows passes (300 assertion failed)" in finding.text
+
+
 def test_a_library_of_another_language():
     """A library that programs in another language lack is named with its package of Debian, if that is known."""
     message = "Problem.java:3: error: package org.javatuples does not exist"

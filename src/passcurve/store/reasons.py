@@ -42,7 +42,10 @@ _REMEDIES = {
     "SystemExit": "they end the process; look at one with passcurve show",
     "ModuleNotFoundError": "--packages adds packages to what samples may import",
 }
-_WRONG = frozenset((("failed", ""), ("failed", "AssertionError"), ("failed", "wrong result")))
+_ASSERTION = "assertion failed"
+"""Stands for what other languages say of an assertion, with its file, line and source."""
+_OTHER_ASSERTION = re.compile(r"\b[Aa]ssertion (?:[`']|failed)|[. ]AssertionError\b")
+_WRONG = frozenset(("failed", kind) for kind in ("", "AssertionError", "wrong result", _ASSERTION))
 """Ends of programs that give wrong answers, each of its own."""
 _LOOK = "look at one with passcurve show"
 
@@ -175,7 +178,7 @@ def _missing_package(packages: Counter[str], rows: int, language: Language | Non
 
 def _kind(message: str) -> str:
     """Return the exception of a message."""
-    return message.partition(":")[0][:_MAX_CHARACTERS]
+    return _ASSERTION if _OTHER_ASSERTION.search(message) else message.partition(":")[0][:_MAX_CHARACTERS]
 
 
 def _owners(task_ids: Mapping[str, str]) -> dict[str, str]:
