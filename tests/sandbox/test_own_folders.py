@@ -9,9 +9,15 @@ import sys
 import tempfile
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from passcurve.errors import SandboxError
 from passcurve.sandbox.own_folders import OwnFolder, remove_orphans
+from passcurve.sandbox.probe import try_walls
+from passcurve.sandbox.toolchain import find_toolchain
+from passcurve.sandbox.zygote_client import Walls
+from passcurve.types import Limits
 
 OWNER = """
 import sys, time
@@ -66,4 +72,12 @@ def test_a_forked_process_removes_nothing(temporary: Path) -> None:
             os._exit(0)
         assert 0 == os.waitpid(child, 0)[1]
         assert folder.path.is_dir()
+    assert [] == list(temporary.iterdir())
+
+
+def test_a_zygote_that_cannot_be_built(temporary: Path) -> None:
+    """The folder of a zygote goes with it where the system refuses what else is to lie there."""
+    toolchain = msgspec.structs.replace(find_toolchain(None, ()), package_paths=(("x" * 300, "/nowhere"),))
+    with pytest.raises(SandboxError, match="cannot build"):
+        try_walls(Walls(namespaces=False, landlock=False, seccomp=False), toolchain, Limits())
     assert [] == list(temporary.iterdir())

@@ -140,9 +140,14 @@ class ZygoteClient:
         self._ready: Ready | None = None
         self.frames = FrameBuffer(_FRAME_BYTES)
         with translate_os_errors():
-            self._start(settings, cpu)
+            self._fork()
+            try:
+                self._configure(settings, cpu)
+            except BaseException:
+                self.close()
+                raise
 
-    def _start(self, settings: ZygoteSettings, cpu: int | None) -> None:
+    def _fork(self) -> None:
         self.connection, theirs = socket_pair()
         try:
             self.pid = self._fork_server.fork(theirs)
@@ -151,6 +156,8 @@ class ZygoteClient:
             raise
         finally:
             theirs.close()
+
+    def _configure(self, settings: ZygoteSettings, cpu: int | None) -> None:
         if cpu is not None:
             try:
                 os.sched_setaffinity(self.pid, {cpu})
