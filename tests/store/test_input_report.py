@@ -247,6 +247,19 @@ def raised_early(text: str, problem: Problem = PROBLEM) -> list[str]:
     return names(observer.report(rows=1))
 
 
+@pytest.mark.parametrize(("lost", "expected"), [(10, ["one_reason"]), (9, [])])
+def test_bodies_of_other_problems(lost, expected):
+    """Where half of the rows lack names and hardly any passes, the ids do not belong to the texts."""
+    observer = InputObserver("raw")
+    for row in range(20):
+        observer.observe(PROBLEM, completion(row, f"    return a{row}\n    # x\n"))
+        if row < 19:
+            observer.judge(row, "failed", f"NameError: name 'a{row}' is not defined" if row < lost else f"E{row}: x")
+    findings = observer.report(rows=20).findings
+    assert expected == [finding.name for finding in findings]
+    assert all("look whether the task ids belong to these texts" in finding.text for finding in findings)
+
+
 def test_an_end_that_raises():
     """What follows the function is at fault only where the program raises an exception before it is called."""
     for end in ("print(f(1))", "assert f(1) == 2", "if __name__ == '__main__':\n    f(1)"):

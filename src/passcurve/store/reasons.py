@@ -18,6 +18,8 @@ _MAX_PROBLEMS = 64
 _MAX_CHARACTERS = 100
 _SHARE = 0.9
 """Share of the rows from which on one reason is told."""
+_LOST_SHARE = 0.5
+"""The same for NameErrors, of which no model makes that many: texts of other problems do."""
 _NAME_SHARE, _NAME_ROWS = 0.1, 3
 """Share and number of rows from which on a name that an import would bring, or a package, is told."""
 _MIN_ROWS, _ALL_ROWS = 4, 10
@@ -128,7 +130,8 @@ class ReasonTracker:
             )
             return Finding(name="lacks_function", rows=sum(lacking.values()), text=text)
         (status, kind), count = kinds.most_common(1)[0]
-        if count >= _SHARE * rows and status != "compile" and (status, kind) not in _WRONG:
+        share = _LOST_SHARE if kind == "NameError" else _SHARE
+        if count >= share * rows and status != "compile" and (status, kind) not in _WRONG:
             return Finding(name="one_reason", rows=count, text=self._one_reason(status, kind, count, rows))
         if self._failed < rows or rows < _ALL_ROWS:
             return None
