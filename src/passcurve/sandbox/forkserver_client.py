@@ -18,7 +18,7 @@ from passcurve.harness import wire
 from passcurve.harness.framing import FrameBuffer
 from passcurve.harness.protocol import MARSHAL_VERSION
 from passcurve.sandbox.zygote import kernel
-from passcurve.sandbox.zygote.interpreter_facts import own_executable
+from passcurve.sandbox.zygote.interpreter_facts import conda_libraries, own_executable
 from passcurve.types.forks import no_forks, socket_pair
 
 READY_S = 60.0
@@ -117,6 +117,7 @@ class ForkServerClient:
     def start(self) -> None:
         """Start it without waiting for it.  Raises SandboxError when the system refuses."""
         ours, theirs = socket_pair()
+        libraries = conda_libraries(self.executable)
         before = kernel.fix_addresses()
         self.has_fixed_addresses = before is not None
         try:
@@ -127,7 +128,7 @@ class ForkServerClient:
                     stdin=theirs.fileno(),
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
-                    env=_ENVIRONMENT,
+                    env=_ENVIRONMENT | ({"LD_LIBRARY_PATH": libraries} if libraries else {}),
                     cwd="/",
                     start_new_session=True,
                 )

@@ -16,7 +16,7 @@ import msgspec
 
 from passcurve.errors import UsageError, nearest
 from passcurve.sandbox.layers import mounts
-from passcurve.sandbox.zygote.interpreter_facts import read_facts
+from passcurve.sandbox.zygote.interpreter_facts import conda_libraries, read_facts
 
 PACKAGES = "/packages"
 """Folder of the packages inside the jail."""
@@ -242,7 +242,8 @@ def root_layout(toolchain: Toolchain, *, programs: bool = False) -> RootLayout:
     if programs:
         # Named semaphores are files, and the scratch is bounded.
         links += [*map(list, STREAM_LINKS), ["/dev/shm", mounts.SCRATCH]]
-    for path in ("/etc/ld.so.cache", *toolchain.folders, *interpreter):
+    libraries = conda_libraries(toolchain.executable)
+    for path in ("/etc/ld.so.cache", *([libraries] if libraries else []), *toolchain.folders, *interpreter):
         is_covered = any(path.startswith(target + "/") for _, target in binds)
         if not is_covered and Path(path).exists():
             binds.append([path, path])
@@ -263,6 +264,11 @@ def without_environments(folders: list[str]) -> tuple[list[str], list[str]]:
         if any(entry in _ENVIRONMENTS for entry in entries):
             listable.append(folder)
             readable += [f"{folder}/{entry}" for entry in entries if entry not in _ENVIRONMENTS]
+        elif folder.endswith("/lib") and os.path.isdir(f"{folder[:-4]}/conda-meta"):
+            # The standard library and all packages are in this folder.
+            inner = without_environments([f"{folder}/{entry}" for entry in entries])
+            readable += inner[0]
+            listable += [folder, *inner[1]]
         else:
             readable.append(folder)
     return readable, listable

@@ -28,6 +28,7 @@ from passcurve.sandbox.own_folders import OwnFolder, remove_orphans
 from passcurve.sandbox.toolchain import Toolchain
 from passcurve.sandbox.zygote import exit_status, kept_jobs
 from passcurve.sandbox.zygote.exit_status import ProcessExit
+from passcurve.sandbox.zygote.interpreter_facts import conda_libraries
 from passcurve.sandbox.zygote.kept_jobs import JobData, JobResult
 from passcurve.types import Limits
 from passcurve.types.forks import socket_pair
@@ -178,6 +179,7 @@ class ZygoteClient:
         host_id = namespaces.choose_host_id(FIRST_UID + self.pid)
         config = {
             "packages_path": tools.PACKAGES if toolchain.package_paths and commands is None else "",
+            "libraries": conda_libraries(toolchain.executable) if processes and commands is None else "",
             "namespaces": walls.namespaces,
             "landlock": walls.landlock,
             "seccomp": walls.seccomp,

@@ -77,6 +77,8 @@ class Confinement:
             if config["processes"]:
                 # The interpreters that a sample starts find them, too.
                 os.environ["PYTHONPATH"] = config["packages_path"]
+        if config["libraries"]:
+            os.environ["LD_LIBRARY_PATH"] = config["libraries"]
         rlimits.apply_to_zygote(config["file_bytes"], config["memory"], commands=config["commands"])
         has_own_id = self.has_namespaces or config["own_id"] is not None
         rlimits.limit_processes(0 if has_own_id else rlimits.processes_of_user(), commands=config["commands"])

@@ -13,6 +13,15 @@ def own_executable() -> str:
     return getattr(sys, "_base_executable", None) or sys.executable
 
 
+def conda_libraries(executable: str) -> str:
+    """Return the folder of the shared libraries of conda, where an interpreter is from there, or an empty string.
+
+    What conda installs finds them by its own place, and packages have another one in the jail.
+    """
+    prefix = os.path.dirname(os.path.dirname(executable))
+    return os.path.join(prefix, "lib") if os.path.isdir(os.path.join(prefix, "conda-meta")) else ""
+
+
 def read_facts() -> dict[str, object]:
     """Return version, executable and folders of the running interpreter, without its virtual environment."""
     # Not from sysconfig: on some distributions it returns the folder of the virtual environment.
