@@ -33,6 +33,8 @@ class EndReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _WHERE = re.compile(r"(?:/tmp/)+")
+_LINE_CHARACTERS = 4000
+"""Most of a line that is searched: where a pattern begins at each place of a long one, the search takes seconds."""
 _MEMORY_SHARE = 0.95
 """A program that was killed while its processes held this share of their limit died of the limit."""
 
@@ -167,4 +169,5 @@ def _find_error(report: EndReport, language: Language) -> str:
 
 
 def _lines(report: EndReport) -> list[str]:
-    return [line.strip() for text in (report.err, report.out) for line in text.splitlines() if line.strip()]
+    lines = (line.strip() for text in (report.err, report.out) for line in text.splitlines())
+    return [line[:_LINE_CHARACTERS] for line in lines if line]
