@@ -177,8 +177,8 @@ def leave(code: object) -> None:
     """End as the interpreter does, but for freeing what was loaded: a fork would copy each page of it first."""
     if not isinstance(code, int | None):
         raise SystemExit(code)
-    threading._shutdown()  # noqa: SLF001 - as the interpreter's own end
-    atexit._run_exitfuncs()  # noqa: SLF001 - as the interpreter's own end
+    threading._shutdown()  # noqa: SLF001 - nothing public waits for all threads
+    atexit._run_exitfuncs()  # noqa: SLF001 - nothing public runs them before the end
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit((code or 0) & 0xFF)

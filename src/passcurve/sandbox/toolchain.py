@@ -264,7 +264,7 @@ def without_environments(folders: list[str]) -> tuple[list[str], list[str]]:
         if any(entry in _ENVIRONMENTS for entry in entries):
             listable.append(folder)
             readable += [f"{folder}/{entry}" for entry in entries if entry not in _ENVIRONMENTS]
-        elif folder.endswith("/lib") and os.path.isdir(f"{folder[:-4]}/conda-meta"):
+        elif folder == conda_libraries(f"{os.path.dirname(folder)}/bin/python"):
             # The standard library and all packages are in this folder.
             inner = without_environments([f"{folder}/{entry}" for entry in entries])
             readable += inner[0]

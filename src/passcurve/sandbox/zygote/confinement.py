@@ -78,6 +78,7 @@ class Confinement:
                 # The interpreters that a sample starts find them, too.
                 os.environ["PYTHONPATH"] = config["packages_path"]
         if config["libraries"]:
+            # For the same interpreters: the fork server has cleared the environment that it was started with.
             os.environ["LD_LIBRARY_PATH"] = config["libraries"]
         rlimits.apply_to_zygote(config["file_bytes"], config["memory"], commands=config["commands"])
         has_own_id = self.has_namespaces or config["own_id"] is not None

@@ -40,13 +40,7 @@ def read_facts() -> dict[str, object]:
 def explain_missing() -> str:
     """Return which module that the sandbox needs this interpreter was built without, or an empty string."""
     try:
-        import ctypes  # noqa: F401
-        import fcntl  # noqa: F401
-        import mmap  # noqa: F401
-        import resource  # noqa: F401
-        import select  # noqa: F401
-        import socket  # noqa: F401
-        import struct  # noqa: F401
+        import ctypes, fcntl, mmap, resource, select, socket, struct  # noqa: E401, F401, I001 - it only tries them
     except ImportError as error:
         return "%s (%s)" % ((error.name or "").lstrip("_"), error)
     return ""
