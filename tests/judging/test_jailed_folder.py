@@ -220,7 +220,7 @@ def test_a_forged_answer_names_no_place_outside(folder: JailedFolder, name: str)
 
 
 def test_a_forged_answer_that_is_nested(folder: JailedFolder):
-    """An answer in the place of the jail's that is nested deeper than can be read is none."""
+    """A forged answer that is nested too deep to be read counts as no answer."""
     nested = "'{\"x\": ' + '[' * 100000 + ']' * 100000 + '}'"
     write = f"import os; os.write(os.open(f'/proc/{{os.getppid()}}/fd/1', os.O_WRONLY), ({nested}).encode())"
     assert 137 == folder.run(["python3", "-c", f"{write}; os.kill(os.getppid(), 9)"]).exit_code

@@ -283,7 +283,7 @@ def test_compiled_tests_are_found_again(tmp_path: Path) -> None:
 
 
 def test_compiled_tests_that_are_kept_leave_room_for_others(tmp_path: Path) -> None:
-    """What is kept already counts once, and what is too large to be kept does not count."""
+    """Compiled tests that are kept already count once, and those that are too large to be kept do not count."""
     sizes = {"T/0": MAX_CODE_BYTES // 2, "T/1": MAX_CODE_BYTES, "T/2": MAX_CODE_BYTES // 4, "T/3": MAX_CODE_BYTES // 4}
     for count in (1, len(sizes)):
         cache, compiled = PlanCache(tmp_path, HEADER), CompiledTests()

@@ -140,7 +140,7 @@ def test_share_that_withholds():
 
 
 def test_a_character_that_is_none():
-    """A message that names a character beyond all others, as a sample may in shared mode, is none of Python's."""
+    """A sample in shared mode can name a character that does not exist: that message is not taken for Python's."""
     observer = InputObserver("raw")
     for row, point in enumerate(("FFFFFF", "110000", "10FFFF")):
         observer.judge(row, "compile", f"SyntaxError: invalid character 'x' (U+{point})")
@@ -261,7 +261,7 @@ def test_bodies_of_other_problems(lost, expected):
 
 
 def test_an_end_that_raises():
-    """What follows the function is at fault only where the program raises an exception before it is called."""
+    """Code behind the function is blamed only where the program raises an exception before the tests call it."""
     for end in ("print(f(1))", "assert f(1) == 2", "if __name__ == '__main__':\n    f(1)"):
         assert ["runs_on"] == raised_early(f"{CODE}\n\n{end}\n")
         assert [] == names(observed(f"{CODE}\n\n{end}\n", status="failed"))
@@ -288,7 +288,7 @@ CPP = Problem(
     [(f"{CPP.prompt}return x }}", "solution"), ("return x }", "completion"), ("\treturn x }", "completion")],
 )
 def test_other_languages(text, form):
-    """Prose in comments of several lines is none, and white space is no matter: the program is wrong for itself."""
+    """Comments of several lines are not taken for prose, nor white space for a fault: the program itself is wrong."""
     assert [] == names(observed(text, form=form, problem=CPP))
 
 

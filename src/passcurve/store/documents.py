@@ -38,7 +38,7 @@ def read_document(path: Path) -> bytes:
 
 
 def array_elements(content: bytes) -> list[bytes]:
-    """Return the elements of a JSON array as JSON; raise ValueError or RecursionError for what is none."""
+    """Return each element of a JSON array, as JSON.  Raises ValueError, RecursionError where it is no array."""
     try:
         return [bytes(element) for element in msgspec.json.decode(content, type=list[msgspec.Raw])]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -56,7 +56,7 @@ _FIRST_NUMBER = re.compile(r"(\D*)(\d+)(.*)", re.DOTALL)
 
 
 def usual_code_field(fields: Mapping[str, object]) -> str:
-    """Return the first field with text of those in which other tools write code; empty where there is none."""
+    """Return the first field with text among those that other tools write code in; empty where no field has any."""
     return next((name for name in _CODE_FIELDS if _text_of(fields.get(name))), "")
 
 

@@ -95,7 +95,7 @@ class ReasonTracker:
         return f"that of {task!r} has {name!r} in its place: give it the name that the tests call"
 
     def of_status(self, status: Status, kind: str = "") -> str:
-        """Return the commonest message of a status, or of one exception of it; empty where there is none."""
+        """Return the commonest message of a status, or of one exception of it; empty where no message was counted."""
         messages: Counter[str] = Counter()
         for (which, message), rows in self._messages.items():
             if which == status and (not kind or _kind(message) == kind):
