@@ -14,15 +14,13 @@ from passcurve.analysis.variants import Variant
 from passcurve.extract import NO_PRELUDE, extract, prelude_names
 from passcurve.extract.preludes import prelude_bindings
 from passcurve.report.records import Flip, MissingImports, Pattern, Side
+from passcurve.store.reasons import without_test
 from passcurve.store.verdicts import StoredVerdicts
 from passcurve.types import Completion, Problem, Program, Verdict
 
 NO_PROGRAM = -1
 
-_NAMED_FAULT = re.compile(
-    r"(?:[^:]{0,80}\btest \d+: )?(NameError: name|ModuleNotFoundError: No module named) '([^']{1,60})'"
-)
-"""A message with the name that is missing, behind the test that it begins with where tests are data."""
+_NAMED_FAULT = re.compile(r"(NameError: name|ModuleNotFoundError: No module named) '([^']{1,60})'")
 
 _WRONG_RESULT = "wrong result"
 """How the message ends where the result of a test is not the expected one."""
@@ -103,7 +101,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
         verdict = self.verdict(cell)
         if verdict is None or verdict.status == "void":
             return Failure("no verdict")
-        named = _NAMED_FAULT.match(verdict.message)
+        named = _NAMED_FAULT.match(without_test(verdict.message))
         unnamed = _WRONG_RESULT if verdict.message.endswith(_WRONG_RESULT) else verdict.status
         return Failure(verdict.exception or unnamed, named[2] if named else "")
 

@@ -67,8 +67,7 @@ class ReasonTracker:
     def add(self, status: Status, message: str) -> None:
         """Take a row that did not pass."""
         self._failed += status != "void"
-        # Which test it is says nothing of the reason.
-        message = _TEST.sub("", message)
+        message = without_test(message)
         key = (status, message)
         if key not in self._messages and len(self._messages) >= _MAX_REASONS:
             key = (status, _kind(message))
@@ -177,6 +176,11 @@ def _missing_package(packages: Counter[str], rows: int, language: Language | Non
         text = "is not installed here" + (f": apt install {' '.join(language.libraries)}" if language.libraries else "")
     text = f"{count:,} of {rows:,} rows fail because {package!r} {text}"
     return Finding(name="missing_package", rows=count, text=text)
+
+
+def without_test(message: str) -> str:
+    """Return a message without the test that it begins with, where tests are data: that says nothing of the reason."""
+    return _TEST.sub("", message)
 
 
 def _kind(message: str) -> str:
