@@ -162,6 +162,8 @@ def test_refusals(tmp_path: Path) -> None:
         {"raw_generations": {"sample_0": ["x"]}, "raw_scored_generations": {}},
         {"raw_generations": {"sample_0": 5}, "raw_scored_generations": {"sample_0": [True]}},
         [{"question_id": "q", "code_list": ["x"], "graded_list": [1]}],
+        {"eval": {"q": {"code_list": ["x"], "graded_list": [True, False]}}},
+        [{"question_id": "q", "graded_list": [True]}, {"question_id": "p"}],
         {"version": 1, "eval": {}, "samples": []},
         {"version": 2, "eval": {}, "samples": [{"id": "a", "scores": [1]}]},
         {"version": 2, "eval": {}, "samples": [{"id": "a", "epoch": "x"}, {"id": "a", "epoch": 1}]},
@@ -368,6 +370,22 @@ def test_published_files(tmp_path: Path, name: str, counts: dict[str, int]) -> N
     scores = {"": {"pass@1": record.head.get("pass_at_1", 0) / 100, "pass@5": record.head.get("pass_at_5", 0) / 100}}
     write_record(record, tmp_path / "again.json", record.kind, Writing(pass_at_k=scores))
     assert json.loads(gzip.decompress(path.read_bytes())) == json.loads((tmp_path / "again.json").read_bytes())
+
+
+@pytest.mark.parametrize("with_programs", [True, False])
+def test_livecodebench_by_question(tmp_path: Path, with_programs: bool):
+    """LiveCodeBench's results stand by question, too, and may be the verdicts alone."""
+    rows = {"q": {"graded_list": [True, False, True], "pass@1": 2 / 3}, "7": {"graded_list": [False]}}
+    if with_programs:
+        rows["q"]["code_list"], rows["7"]["code_list"] = ["a", "b", "c"], ["d"]
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps({"date": "2025-03-14 12:00", "pass@1": 1 / 3, "eval": rows}))
+    record = read_record(path)
+    assert record is not None
+    assert [("q", True), ("q", False), ("q", True), ("7", False)] == [(s.task_id, s.passed) for s in record.samples]
+    assert [s.text for s in record.samples] == (["a", "b", "c", "d"] if with_programs else [None] * 4)
+    path.write_text(json.dumps([{"question_id": name, **row} for name, row in rows.items()]))
+    assert read_record(path) == record
 
 
 def test_an_empty_run_hides_no_verdicts(shell, tmp_path: Path):

@@ -70,7 +70,9 @@ def is_record_row(row: object) -> bool:
     """Tell whether a row holds several programs, as LiveCodeBench's and ClassEval's outputs do."""
     if not isinstance(row, dict):
         return False
-    return {"question_id", "code_list"} <= row.keys() or ("task_id" in row and isinstance(row.get("predict"), list))
+    if "question_id" in row:
+        return not row.keys().isdisjoint(("code_list", "graded_list"))
+    return "task_id" in row and isinstance(row.get("predict"), list)
 
 
 def is_record_line(row: object) -> bool:

@@ -15,20 +15,33 @@ _STATUSES = {"-1": "timeout", "-2": "failed", "-3": "timeout", "-4": "failed", "
 
 def matches(document: Any) -> bool:
     """Tell whether a document is one of these."""
-    return isinstance(document, list) and bool(document) and is_record_row(document[0])
+    first = next(iter(_rows(document)), None)
+    return is_record_row(first)
+
+
+def _rows(document: Any) -> list[Any]:
+    """Return the rows of an array, or of LiveCodeBench's results by question, as its packaged form writes them."""
+    if isinstance(document, list):
+        return document
+    by_question = document.get("eval") if isinstance(document, dict) else None
+    if not isinstance(by_question, dict):
+        return []
+    return [
+        {"question_id": question, **row} if isinstance(row, dict) else row for question, row in by_question.items()
+    ]
 
 
 def _is_lcb(row: dict[str, Any]) -> bool:
-    return "question_id" in row and "code_list" in row
+    return "question_id" in row and not row.keys().isdisjoint(("code_list", "graded_list"))
 
 
 def _is_classeval(row: dict[str, Any]) -> bool:
     return "task_id" in row and isinstance(row.get("predict"), list)
 
 
-def read(document: list[Any]) -> Record:
+def read(document: Any) -> Record:
     """Return the record of a document."""
-    rows = [expect(row, dict, f"element {index}") for index, row in enumerate(document)]
+    rows = [expect(row, dict, f"element {index}") for index, row in enumerate(_rows(document))]
     if _is_classeval(rows[0]):
         samples = tuple(sample for row in rows for sample in _classeval(row))
         return Record(
@@ -55,8 +68,10 @@ def _lcb(index: int, row: dict[str, Any]) -> list[ScoredSample]:
     if not _is_lcb(row):
         raise MalformedRecordError(f"element {index} has no `question_id` or no `code_list`")
     task = str(row["question_id"])
-    texts = expect(row["code_list"], list, f"`code_list` of {task!r}")
     graded = expect(row.get("graded_list") or [], list, f"`graded_list` of {task!r}")
+    # Some write the verdicts alone.
+    texts = expect(row.get("code_list", [None] * len(graded)), list, f"`code_list` of {task!r}")
+    has_texts = "code_list" in row
     metadata = row.get("metadata")
     metadata = metadata if isinstance(metadata, list) and len(metadata) == len(texts) else [None] * len(texts)
     if graded and len(graded) != len(texts):
@@ -70,8 +85,8 @@ def _lcb(index: int, row: dict[str, Any]) -> list[ScoredSample]:
         samples.append(
             ScoredSample(
                 task_id=task,
-                # Where nothing could be taken out of an answer.
-                text="" if text is None else expect(text, str, f"`code_list` of {task!r}"),
+                # None among programs stands where nothing could be taken out of an answer.
+                text=("" if has_texts else None) if text is None else expect(text, str, f"`code_list` of {task!r}"),
                 status=status,
                 details=metadata[position],
                 fields=fields,

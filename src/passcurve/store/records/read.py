@@ -18,9 +18,10 @@ from passcurve.store.records.sample import MalformedRecordError, Record
 _HEAD_BYTES = 1 << 16
 _READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Record]], ...] = (
     (inspect_log.matches, inspect_log.read),
+    # Some of its results have the outline of EvalPlus' own.
+    (lists.matches, lists.read),
     (evalplus.matches, evalplus.read),
     (cruxeval.matches, cruxeval.read),
-    (lists.matches, lists.read),
     (multipl_e.matches, multipl_e.read),
 )
 
