@@ -15,10 +15,10 @@ from passcurve.sandbox.job import Job
 from passcurve.types import Limits
 
 
-def print_one(timeout_s: float) -> Job:
-    """Return the job of a Python program that prints 1."""
+def print_one(timeout_s: float, program: bytes = b"print(1)") -> Job:
+    """Return the job of a Python program, which prints 1."""
     limits = Limits(timeout_s=timeout_s, memory_bytes=256 << 20)
-    steps = ((make_python_step(b"print(1)", limits),),)
+    steps = ((make_python_step(program, limits),),)
     return Job(
         tag=0, role="", setup={}, referee=None, limits=limits, slice_s=timeout_s, allow_kept=False, attempts=steps
     )
@@ -63,3 +63,20 @@ def test_a_failure_of_ours_is_told_as_the_loss_of_the_sandbox() -> None:
     runner.revive()
     assert "1\n" == (runner.submit(print_one(10.0)).result(30).report or {})["out"]
     runner.close()
+
+
+def test_jobs_that_are_cancelled_while_the_sandbox_is_lost() -> None:
+    """Every other job still ends with the error."""
+    runner = ProgramRunner(Limits(memory_bytes=256 << 20), 1)
+    (step,) = print_one(10.0).attempts[0]
+    malformed = msgspec.structs.replace(print_one(10.0), attempts=((msgspec.structs.replace(step, setup={}),),))
+    slow = print_one(10.0, b"import time; time.sleep(0.5)")
+    waiting = [runner.submit(job) for job in (slow, malformed, *[print_one(10.0)] * 2_000)][2:]
+    while not waiting[0].done():
+        pass
+    cancelled = [future.cancel() for future in waiting]
+    runner.revive()
+    assert "1\n" == (runner.submit(print_one(10.0)).result(30).report or {})["out"]
+    runner.close()
+    for future, was_cancelled in zip(waiting, cancelled, strict=True):
+        assert was_cancelled or isinstance(future.exception(0), SandboxError)

@@ -67,8 +67,10 @@ class ProgramRunner:
 
     def revive(self) -> None:
         """Start the sandbox again where it was lost; raises what the start raises."""
-        if self._thread.is_alive():
+        if self.is_alive:
             return
+        # It may still tell those who wait that the sandbox was lost.
+        self._thread.join()
         # In a forked process a thread of the parent may have held the lock, and the jobs are the parent's.
         self._lock, self._queue = threading.Lock(), FairQueue()
         self._running.clear()
@@ -129,9 +131,11 @@ class ProgramRunner:
             with self._lock:
                 self._is_closed = True
                 waiting = [self._queue.pop().future for _ in range(len(self._queue))]
-            for future in (*(future for _, future in self._running.values()), *waiting):
-                if not future.done():
-                    future.set_exception(self._error or SandboxError("the sandbox for programs was closed"))
+            owed = [future for _, future in self._running.values()]
+            # Whoever waits for one may cancel it at any moment before this.
+            owed += [future for future in waiting if future.set_running_or_notify_cancel()]
+            for future in owed:
+                future.set_exception(self._error or SandboxError("the sandbox for programs was closed"))
 
     def _run(self, pool: Pool) -> None:
         scheduler: Scheduler[Job, Outcome] = Scheduler(pool, patience_s=_PATIENCE_S, goes_alone=lambda _: True)

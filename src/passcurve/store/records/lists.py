@@ -26,9 +26,7 @@ def _rows(document: Any) -> list[Any]:
     by_question = document.get("eval") if isinstance(document, dict) else None
     if not isinstance(by_question, dict):
         return []
-    return [
-        {"question_id": question, **row} if isinstance(row, dict) else row for question, row in by_question.items()
-    ]
+    return [{"question_id": question, **row} if isinstance(row, dict) else row for question, row in by_question.items()]
 
 
 def _is_lcb(row: dict[str, Any]) -> bool:
