@@ -9,29 +9,11 @@ import msgspec
 from passcurve.bench.profiles import PROFILES, find_profile
 from passcurve.errors import UsageError
 from passcurve.judging import run as judging
-from passcurve.judging.request import SuiteScore
 from passcurve.report.diagnosis import coverage
-from passcurve.report.records import Disagreement, ProfileRuling
+from passcurve.report.records import Disagreement, ProfileRuling, ProfileScore
 from passcurve.store.rundir import RunDir
-from passcurve.types import Estimate
 
 EXCLUDED = "excluded"
-
-
-class ProfileScore(msgspec.Struct, frozen=True, kw_only=True):
-    """The score under one profile."""
-
-    profile: str
-    title: str
-    passed: int
-    samples: int
-    """Samples that count: those of excluded problems do not."""
-    estimates: tuple[Estimate, ...]
-    suites: tuple[SuiteScore, ...]
-    withheld: str
-    coverage: str
-    """The problems that the score covers, and why not all."""
-    signature: str
 
 
 class ProfileComparison(msgspec.Struct, frozen=True, kw_only=True):

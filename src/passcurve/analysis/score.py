@@ -15,18 +15,10 @@ from passcurve.errors import DataError
 from passcurve.signature import signature
 from passcurve.store.run_counts import RowFacts, RunCounts, read_counts
 from passcurve.store.tally import select_counts
-from passcurve.types import Counts, Curve, Estimate, Header
+from passcurve.types import Counts, Curve, Estimate, Header, SuiteScore
 
 if TYPE_CHECKING:
     from passcurve.stats.metrics import ScoreRequest
-
-
-class SuiteEstimates(msgspec.Struct, frozen=True, kw_only=True):
-    """The score by one suite of tests, and all before it."""
-
-    passed: int
-    """Number of samples that pass."""
-    estimates: tuple[Estimate, ...]
 
 
 class ScoredRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +38,7 @@ class ScoredRun(msgspec.Struct, frozen=True, kw_only=True):
     withheld: str
     """Why no score may be reported."""
     notes: tuple[str, ...]
-    suites: dict[str, SuiteEstimates] = {}
+    suites: tuple[SuiteScore, ...] = ()
     """Scores by each suite of tests and all before it, where the verdicts have several."""
     all_rows: RowFacts = RowFacts()
 
@@ -132,29 +124,27 @@ def score_run(path: Path, request: ScoreRequest, cache_dir: Path, *, stale: bool
         withheld=run.withheld,
         diagnosis=run.diagnosis,
         notes=tuple(notes),
-        suites=_score_suites(run, request, counts, copies=scored.copies) if run.finished else {},
+        suites=_score_suites(run, request, counts, copies=scored.copies) if run.finished else (),
         all_rows=run.all_rows,
     )
 
 
 def _score_suites(
     run: RunCounts, request: ScoreRequest, counts: Sequence[Counts], *, copies: bool
-) -> dict[str, SuiteEstimates]:
+) -> tuple[SuiteScore, ...]:
     """Return the score by each suite over the same problems as the score."""
     from passcurve.stats.estimate import estimate
 
     withheld = run.withheld or _without_sample(run, counts)
     ks = [k for k in request.ks if k <= min((count.n for count in counts), default=0)]
-    suites = {}
+    suites = []
     for name, judged in run.suites.items():
         by_id = {count.problem_id: count for count in judged}
         chosen = [by_id.get(count.problem_id, count) for count in counts]
         estimates = estimate(chosen, ks, request.level, deterministic=copies) if ks else ()
-        suites[name] = SuiteEstimates(
-            passed=sum(count.c for count in chosen),
-            estimates=withhold(estimates, withheld) if withheld else estimates,
-        )
-    return suites
+        estimates = withhold(estimates, withheld) if withheld else estimates
+        suites.append(SuiteScore(name=name, passed=sum(count.c for count in chosen), estimates=estimates))
+    return tuple(suites)
 
 
 def _without_sample(run: RunCounts, counts: Sequence[Counts]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from passcurve.report.diagnosis import diagnosis_record, fault_lines
-from passcurve.report.scores import score_record
+from passcurve.report.scores import score_record, suite_records
 from passcurve.signature import digest
 
 if TYPE_CHECKING:
@@ -31,16 +31,11 @@ def scored_record(scored: ScoredRun, paragraph: str) -> dict[str, Any]:
         "passed": scored.passed,
         "finished": scored.finished,
         "statuses": scored.all_rows.statuses,
-        **({"suites": suite_records(scored)} if scored.suites else {}),
+        **({"suites": suite_records(scored.suites)} if scored.suites else {}),
         "notes": list(scored.notes),
         "signature": scored.signature,
         "signature_digest": digest(scored.signature),
     }
-
-
-def suite_records(scored: ScoredRun) -> dict[str, dict[str, Any]]:
-    """Return for each suite of tests how many samples pass it and all before it, and the score."""
-    return {name: {"passed": suite.passed, **score_record(suite.estimates)} for name, suite in scored.suites.items()}
 
 
 def table_record(scored: ScoredRun, name: str) -> dict[str, Any]:

@@ -116,7 +116,7 @@ def result_record(result: Result) -> dict[str, Any]:
         "suspicious": result.suspicious,
         "suspicions": result.suspicions,
         "statuses": result.statuses,
-        **({"suites": _suite_record(result)} if result.suites else {}),
+        **({"suites": scores.suite_records(result.suites)} if result.suites else {}),
         "isolation": result.jail.isolation,
         "jail": msgspec.to_builtins(result.jail),
         "modes": {name: count for name, count in result.modes.items() if name != "none"},
@@ -131,26 +131,6 @@ def result_record(result: Result) -> dict[str, Any]:
     }
 
 
-def _suite_record(result: Result) -> dict[str, Any]:
-    from passcurve.report import scores
-
-    return {suite.name: {"passed": suite.passed, **scores.score_record(suite.estimates)} for suite in result.suites}
-
-
-def _suite_line(result: Result) -> str:
-    """Return the number of samples that pass each suite, with their pass@1, the last of which is the score."""
-    from passcurve.report.terminal import number
-
-    parts: list[str] = []
-    names: list[str] = []
-    for suite in result.suites:
-        names = [suite.name] if suite.alone else [*names, suite.name]
-        value = next((estimate.value for estimate in suite.estimates if estimate.name == "pass@1"), None)
-        score = f" (pass@1 {number(value)})" if value is not None else ""
-        parts.append(f"{' and '.join(names)}: {suite.passed:,} passed{score}")
-    return f"  suites: {'; '.join(parts)}"
-
-
 def result_lines(result: Result, *, verbose: bool = False) -> Iterator[str]:
     """Yield the lines of text of a result; with ``verbose`` those that seldom matter too."""
     from passcurve.report import generation, methods, scores, terminal
@@ -161,7 +141,7 @@ def result_lines(result: Result, *, verbose: bool = False) -> Iterator[str]:
     )
     yield count_line(result.statuses, result.counts, result.diagnosis)
     if len(result.suites) > 1:
-        yield _suite_line(result)
+        yield scores.suite_line(result.suites)
     if result.generated is not None:
         yield from generation.final_lines(result.generated)
     yield mode_line(result.modes, result.jail, verbose=verbose)

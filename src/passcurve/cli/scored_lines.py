@@ -37,22 +37,10 @@ def scored_lines(scored: ScoredRun, paragraph: str, *, verbose: bool = False) ->
         ),
         *([curve] if curve else []),
         count_line(scored.all_rows.statuses, scored.counts, diagnosis),
-        *([_suite_line(scored)] if scored.suites else []),
+        *([scores.suite_line(scored.suites)] if scored.suites else []),
         *([mode_line(scored.all_rows.modes, header.jail, verbose=verbose)] if header is not None else []),
         *([f"  for a paper: {paragraph}"] if paragraph and verbose else []),
         *([signature_line(scored.signature, verbose=verbose)] if scored.signature else []),
     ]
     # Characters of the curve are ours, and where the terminal lacks them there are none.
     return [line if line == curve else terminal.printable(line) for line in lines]
-
-
-def _suite_line(scored: ScoredRun) -> str:
-    """Return the number of samples that pass each suite and all before it, with their pass@1."""
-    from passcurve.report.terminal import number
-
-    parts: list[str] = []
-    for at, (_, suite) in enumerate(scored.suites.items(), start=1):
-        value = next((estimate.value for estimate in suite.estimates if estimate.name == "pass@1"), None)
-        score = f" (pass@1 {number(value)})" if value is not None else ""
-        parts.append(f"{' and '.join([*scored.suites][:at])}: {suite.passed:,} passed{score}")
-    return f"  suites: {'; '.join(parts)}"

@@ -14,7 +14,7 @@ from passcurve.diagnosis import Diagnosis, Exclusion, InputReport, Scope, diagno
 from passcurve.generation.sources import Source, no_rows_error
 from passcurve.judging.collector import VerdictCollector
 from passcurve.judging.plan import CheckPlan
-from passcurve.judging.request import Request, Result, SuiteScore
+from passcurve.judging.request import Request, Result
 from passcurve.sandbox.probe import Probe
 from passcurve.signature import signature
 from passcurve.store.duplicates import group_sizes
@@ -23,7 +23,7 @@ from passcurve.store.results import ChangedRowError, write_results
 from passcurve.store.rundir import JudgingSession
 from passcurve.store.samples_file import FileState, identify
 from passcurve.store.tally import select_counts
-from passcurve.types import Counts, Estimate, Header, Problem, language_of
+from passcurve.types import Counts, Estimate, Header, Problem, SuiteScore, language_of
 
 if TYPE_CHECKING:
     from passcurve.stats.metrics import Scores

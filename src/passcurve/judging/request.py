@@ -27,6 +27,7 @@ from passcurve.types import (
     Mode,
     SampleKey,
     Status,
+    SuiteScore,
 )
 
 
@@ -128,17 +129,6 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         if has_all and len(judged) == len(planned) and not self.postponed_rows:
             return at_1
         return msgspec.structs.replace(at_1, new_problems=None, these_problems=None)
-
-
-class SuiteScore(msgspec.Struct, frozen=True, kw_only=True):
-    """The score by one suite of the tests, and all before it."""
-
-    name: str
-    passed: int
-    """Number of samples that pass."""
-    estimates: tuple[Estimate, ...]
-    alone: bool = False
-    """Whether it counts whatever the others do."""
 
 
 class Slowest(msgspec.Struct, frozen=True, kw_only=True):

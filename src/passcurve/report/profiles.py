@@ -4,34 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
 
-from passcurve.report.records import Disagreement, ProfileRuling
+from passcurve.report.records import Disagreement, ProfileRuling, ProfileScore
 from passcurve.report.terminal import amount, number_or_dash, printable
-from passcurve.types import Estimate
 
 _REASON_CHARACTERS = 100
 
 
-class Score(Protocol):
-    """The parts of the score under one profile that are shown; its record has suites, which only the judging knows."""
-
-    @property
-    def profile(self) -> str: ...  # noqa: D102
-    @property
-    def title(self) -> str: ...  # noqa: D102
-    @property
-    def passed(self) -> int: ...  # noqa: D102
-    @property
-    def samples(self) -> int: ...  # noqa: D102
-    @property
-    def estimates(self) -> Sequence[Estimate]: ...  # noqa: D102
-    @property
-    def coverage(self) -> str: ...  # noqa: D102
-
-
 def profile_lines(
-    benchmark: str, scores: Sequence[Score], disagreements: Sequence[Disagreement], shown: int
+    benchmark: str, scores: Sequence[ProfileScore], disagreements: Sequence[Disagreement], shown: int
 ) -> Iterator[str]:
     """Yield a line for each profile, and then for each disagreement the verdicts with their reasons."""
     yield f"{benchmark}: {amount(len(scores), 'profile')}, {amount(len(disagreements), 'sample')} judged differently"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from passcurve.diagnosis import Diagnosis
-from passcurve.types import Counts, Estimate, Interval, Status
+from passcurve.types import Counts, Estimate, Interval, Status, SuiteScore
 
 if TYPE_CHECKING:
     import numpy as np
@@ -267,6 +267,22 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     """What was found in the samples of each run."""
     notes: tuple[str, ...]
     """Which extras are missing, and which runs cannot be ranked."""
+
+
+class ProfileScore(msgspec.Struct, frozen=True, kw_only=True):
+    """The score under one profile."""
+
+    profile: str
+    title: str
+    passed: int
+    samples: int
+    """Samples that count: those of excluded problems do not."""
+    estimates: tuple[Estimate, ...]
+    suites: tuple[SuiteScore, ...]
+    withheld: str
+    coverage: str
+    """The problems that the score covers, and why not all."""
+    signature: str
 
 
 class ProfileRuling(msgspec.Struct, frozen=True, kw_only=True):

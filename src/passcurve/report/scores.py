@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from passcurve.report.terminal import number, number_or_dash, printable
-from passcurve.types import Curve, Estimate, Interval
+from passcurve.types import Curve, Estimate, Interval, SuiteScore
 
 _STEPS = (1, 2, 5)
 _WITHHELD = "withheld, for the reason above"
@@ -54,6 +54,23 @@ def score_record(estimates: Sequence[Estimate], curve: Curve | None = None) -> d
             name: value for name, value in msgspec.to_builtins(estimate).items() if name not in ("k", "metric")
         }
     return record if curve is None else {**record, "curve": msgspec.to_builtins(curve)}
+
+
+def suite_records(suites: Sequence[SuiteScore]) -> dict[str, dict[str, Any]]:
+    """Return for each suite of tests how many samples pass it and all before it, and the score."""
+    return {suite.name: {"passed": suite.passed, **score_record(suite.estimates)} for suite in suites}
+
+
+def suite_line(suites: Sequence[SuiteScore]) -> str:
+    """Return the number of samples that pass each suite and all before it, with their pass@1."""
+    parts: list[str] = []
+    names: list[str] = []
+    for suite in suites:
+        names = [suite.name] if suite.alone else [*names, suite.name]
+        value = next((estimate.value for estimate in suite.estimates if estimate.name == "pass@1"), None)
+        score = f" (pass@1 {number(value)})" if value is not None else ""
+        parts.append(f"{' and '.join(names)}: {suite.passed:,} passed{score}")
+    return f"  suites: {'; '.join(parts)}"
 
 
 def warnings(estimates: Sequence[Estimate]) -> list[str]:

@@ -45,6 +45,7 @@ from passcurve.types.scores import (
     Estimate,
     Interval,
     Metric,
+    SuiteScore,
 )
 from passcurve.types.verdicts import (
     DEFAULT_TIMEOUT_S,
@@ -109,6 +110,7 @@ __all__ = [
     "Status",
     "Suite",
     "SuiteOutcome",
+    "SuiteScore",
     "Tools",
     "UnitTests",
     "Verdict",

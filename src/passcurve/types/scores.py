@@ -75,6 +75,17 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
         return self.value
 
 
+class SuiteScore(msgspec.Struct, frozen=True, kw_only=True):
+    """The score by one suite of the tests, and all before it."""
+
+    name: str
+    passed: int
+    """Number of samples that pass."""
+    estimates: tuple[Estimate, ...]
+    alone: bool = False
+    """Whether it counts whatever the others do."""
+
+
 class Curve(msgspec.Struct, frozen=True, kw_only=True):
     """pass@k over several k, with a simultaneous band, for new problems."""
 
