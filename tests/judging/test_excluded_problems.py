@@ -56,15 +56,15 @@ def test_each_kind(shell):
 
 
 def test_scores_by_suites(shell):
-    """The scores by suites leave out the same problems, and are there as the score is."""
+    """The scores by suites leave out the same problems, have the level of the score, and are there as it is."""
     problems = [problem(number, base_input=[[1]], plus_input=[[2], [3]], atol=0) for number in range(30)]
     problems[3] |= {"canonical_solution": "    raise ValueError\n"}
     samples = [sample(number, None if number else "    return 1\n") for number in range(30)]
-    record = judge(shell, problems, samples).record
+    record = judge(shell, problems, samples, "--level", "0.9").record
     suites = {name: suite["pass@1"]["value"] for name, suite in record["suites"].items()}
     assert (28 / 29, {"base": 1.0, "plus": 28 / 29}) == (record["pass@1"]["value"], suites)
-    shown = shell("show", record["run"], "--k", "1", "--json").record
-    assert suites == {name: suite["pass@1"]["value"] for name, suite in shown["suites"].items()}
+    assert {0.9} == {suite["pass@1"]["new_problems"]["level"] for suite in record["suites"].values()}
+    assert record["suites"] == shell("show", record["run"], "--k", "1", "--level", "0.9", "--json").record["suites"]
 
 
 def test_a_limit_that_is_too_small_for_a_reference(shell):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -173,36 +173,23 @@ def _estimate(run: FinishedRun, counts: tuple[Counts, ...], diagnosis: Diagnosis
 def _score_suites(
     run: FinishedRun, counted: Collection[str], diagnosis: Diagnosis, *, copies: bool
 ) -> tuple[SuiteScore, ...]:
+    """Return the scores by suites: those that count after each other, and those that count alone."""
     from passcurve.stats.estimate import estimate
 
+    request, tally = run.request, run.collector.tally
+    suites, parts = tally.suite_counts(counted), tally.part_counts(counted)
     scores = []
-    for suite, counts in run.collector.tally.suite_counts(counted).items():
-        least = min((count.n for count in counts), default=0)
+    for name, counts in (*suites.items(), *parts.items()):
+        is_alone = name in parts
         # A problem that counts may have no sample.
-        ks = [k for k in run.request.ks if k <= least] if len(counts) == len(counted) else []
-        estimates = estimate(counts, ks, deterministic=copies) if ks and not run.collector.tally.owed else ()
+        has_all = len(parts[CLASS_PARTIAL] if is_alone else counts) == len(counted) and not tally.owed
+        ks = [k for k in request.ks if has_all and k <= min((count.n for count in counts), default=0)]
+        estimates = estimate(counts, ks, request.level, deterministic=copies) if ks else ()
         if diagnosis.withheld:
             estimates = withhold(estimates, diagnosis.withheld)
         passed = sum(count.c for count in counts)
-        scores.append(SuiteScore(name=suite, passed=passed, estimates=estimates))
-    return (*scores, *_score_parts(run, counted, diagnosis, copies=copies))
-
-
-def _score_parts(
-    run: FinishedRun, counted: Collection[str], diagnosis: Diagnosis, *, copies: bool
-) -> Iterator[SuiteScore]:
-    """Yield the scores by suites that count alone."""
-    from passcurve.stats.estimate import estimate
-
-    tally = run.collector.tally
-    parts = tally.part_counts(counted)
-    has_all = len(parts.get(CLASS_PARTIAL, ())) == len(counted)
-    for name, counts in parts.items():
-        ks = [k for k in run.request.ks if k <= min(count.n for count in counts)] if has_all else []
-        estimates = estimate(counts, ks, deterministic=copies) if ks and not tally.owed else ()
-        if diagnosis.withheld:
-            estimates = withhold(estimates, diagnosis.withheld)
-        yield SuiteScore(name=name, passed=sum(count.c for count in counts), estimates=estimates, alone=True)
+        scores.append(SuiteScore(name=name, passed=passed, estimates=estimates, alone=is_alone))
+    return tuple(scores)
 
 
 def _write(run: FinishedRun, probe: Probe, diagnosis: Diagnosis, begun: FileState | None) -> None:
