@@ -12,6 +12,7 @@ import pytest
 
 CODE = """
 import time
+from types import SimpleNamespace
 from passcurve.report.live import Display
 from passcurve.types import Estimate, Interval
 asked = []
@@ -20,17 +21,19 @@ def total():
     return 800
 def score():
     return Estimate(k=1, value=.5, new_problems=Interval(low=.25, high=.75, level=.95, method="any"))
+def at(judged, planned, passed, read_all=False, postponed_rows=0, postponed_s=0.0, generated=None):
+    return SimpleNamespace(**locals(), pass_at_1=score)
 with Display(total) as display:
-    display.show(0, 2, 0, score)
+    display.show_progress(at(0, 2, 0))
     assert not asked
     display._began -= 60
     display._shown -= 60
-    display.show(400, 600, 200, score)
+    display.show_progress(at(400, 600, 200))
     assert not asked
     display._loader.join()
-    display.show(400, 600, 200, score)
+    display.show_progress(at(400, 600, 200))
     display._shown -= 60
-    display.show(600, 600, 200, score)
+    display.show_progress(at(600, 600, 200))
 assert [1] == asked
 """
 
@@ -38,16 +41,17 @@ assert [1] == asked
 LONG = (
     CODE.partition("with Display")[0]
     + """
-from passcurve.report.live import Rest
 with Display(total, load_after_s=0.0) as display:
-    display.show(0, 2, 0, score)
+    display.show_progress(at(0, 2, 0))
     display._shown = display._began = time.monotonic() - 60
-    beside = lambda: [f"{at} of 9,999 generated" for at in range(9)]
-    rest = Rest(read_all=True, postponed_rows=300, postponed_s=450.0)
-    display.show(100, 400, 9, score, beside, rest)
+    rest = dict(read_all=True, postponed_rows=300, postponed_s=450.0)
+    rest["generated"] = SimpleNamespace(
+        stored=9, planned=9999, fresh=9, fresh_tokens=999, seconds=1.0, truncated=1, retried=1, failures=()
+    )
+    display.show_progress(at(100, 400, 9, **rest))
     display._loader.join()
-    display.show(100, 400, 9, score, beside, rest)
-    display.show(101, 400, 9, score, beside, rest)
+    display.show_progress(at(100, 400, 9, **rest))
+    display.show_progress(at(101, 400, 9, **rest))
 """
 )
 
@@ -127,7 +131,7 @@ def test_few_samples(tmp_path):
     """Of a few samples a line tells how many, and loads nothing that draws or estimates: memory is the samples'."""
     code = CODE.partition("with Display")[0] + (
         "import sys\nwith Display(total) as display:\n    display._began -= 60\n    display._shown -= 60\n"
-        "    display.show(4, 6, 2, score)\nassert display._loader is None\n"
+        "    display.show_progress(at(4, 6, 2))\nassert display._loader is None\n"
         "assert not {'numpy', 'scipy', 'rich'} & set(sys.modules)\n"
     )
     with (tmp_path / "log").open("wb") as log:
@@ -140,9 +144,9 @@ def test_nobody_can_be_told(judged):
     """A line that cannot be written ends nothing, and is not tried again."""
     code = CODE.partition("with Display")[0] + (
         "with Display(total) as display:\n    display._began -= 60\n    display._shown -= 60\n"
-        f"    display.show({judged}, 600, 2, score)\n    if display._loader: display._loader.join()\n"
-        f"    display.show({judged}, 600, 2, score)\n    display._shown -= 60\n"
-        f"    display.show({judged}, 600, 2, score)\n"
+        f"    display.show_progress(at({judged}, 600, 2))\n    if display._loader: display._loader.join()\n"
+        f"    display.show_progress(at({judged}, 600, 2))\n    display._shown -= 60\n"
+        f"    display.show_progress(at({judged}, 600, 2))\n"
         "assert [1] == asked\nprint('on')\n"
     )
     with Path("/dev/full").open("wb") as full:

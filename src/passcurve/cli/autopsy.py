@@ -154,7 +154,7 @@ def _examine_with_display(requests: Mapping[str, Request], variants: Sequence[Va
     from passcurve.analysis.autopsy import run_autopsy
     from passcurve.report.live import Display
 
-    with Display(lambda: None) as display:
+    with Display() as display:
         return run_autopsy(requests, variants, display.show_progress)
 
 

@@ -112,7 +112,7 @@ def _compare(
     from passcurve.report.profiles import profile_lines
 
     make_folder(folder)
-    with Display(lambda: None) as display:
+    with Display() as display:
         result = compare_profiles(names, request, display.show_progress)
     if result.malformed:
         warn(f"{result.malformed} lines are not rows (passcurve judge lists them)")

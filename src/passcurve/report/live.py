@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from passcurve.report.generation import live_parts
 from passcurve.report.terminal import number
@@ -28,17 +28,6 @@ _ENOUGH = 50
 """Fewest samples for a score in a file; a score of fewer says little, and computing it takes 40 MiB of memory."""
 
 
-class Rest(NamedTuple):
-    """The rows that are still to be judged, besides those of which only the number is known."""
-
-    read_all: bool = False
-    """True once no more rows will come, so that their number is known."""
-    postponed_rows: int = 0
-    """Rows that wait for the end of the run with their whole time limit."""
-    postponed_s: float = 0.0
-    """Most seconds that these take."""
-
-
 class RunProgress(Protocol):
     """The progress of a run."""
 
@@ -54,7 +43,7 @@ class RunProgress(Protocol):
 
     @property
     def read_all(self) -> bool:
-        """True if these are all rows."""
+        """True if these are all rows, so that their number is known."""
         ...
 
     @property
@@ -64,7 +53,7 @@ class RunProgress(Protocol):
 
     @property
     def postponed_rows(self) -> int:
-        """Rows that wait for the end of the run."""
+        """Rows that wait for the end of the run with their whole time limit."""
         ...
 
     @property
@@ -116,27 +105,11 @@ class Display:
                 self._live.stop()
 
     def show_progress(self, at: RunProgress) -> None:
-        """Show how far a run is, and what generation does beside it."""
-        generated = at.generated
-        beside = (lambda: live_parts(generated)) if generated is not None else tuple
-        rest = Rest(at.read_all, at.postponed_rows, at.postponed_s)
-        self.show(at.judged, at.planned, at.passed, at.pass_at_1, beside, rest)
-
-    def show(
-        self,
-        judged: int,
-        planned: int,
-        passed: int,
-        score: Callable[[], Estimate],
-        beside: Callable[[], Sequence[str]] = tuple,
-        rest: Rest | None = None,
-    ) -> None:
-        """Show the progress, unless it was shown a moment ago; ``score`` and ``beside`` are called only then."""
-        rest = rest or Rest()
+        """Show how far a run is and what generation does beside it, unless that was shown a moment ago."""
         now = time.monotonic()
         if self._first_judged is None:
-            self._first_judged = judged
-        scored = self._on_terminal or judged >= _ENOUGH
+            self._first_judged = at.judged
+        scored = self._on_terminal or at.judged >= _ENOUGH
         if scored and not self._load_in_time(now):
             return
         if now - self._shown < self._every_s:
@@ -144,15 +117,16 @@ class Display:
         self._shown = now
         if self._total is None:
             self._total = self._ask_total()
-        total = planned if rest.read_all else max(self._total or 0, planned)
-        parts = [f"{judged:,} of {total:,} judged", f"{passed:,} passed"]
+        total = at.planned if at.read_all else max(self._total or 0, at.planned)
+        parts = [f"{at.judged:,} of {total:,} judged", f"{at.passed:,} passed"]
         # Only with a verdict: loading the statistics takes longer than judging many samples.
-        estimate = score() if judged and scored else None
+        estimate = at.pass_at_1() if at.judged and scored else None
         if estimate is not None and estimate.value is not None:
             parts.append(_score_text(estimate))
-        since = now - self._began
-        parts += [*beside(), f"{(judged - self._first_judged) / max(since, 1e-9):,.0f}/s"]
-        left = _time_left(judged - self._first_judged, since, total - judged, rest)
+        parts += live_parts(at.generated) if at.generated is not None else []
+        judged, since_s = at.judged - self._first_judged, now - self._began
+        parts.append(f"{judged / max(since_s, 1e-9):,.0f}/s")
+        left = _time_left(at, judged, since_s, total - at.judged)
         # Do not fail when stderr is full or closed.
         try:
             if scored and self._console is None:
@@ -212,15 +186,15 @@ def _score_text(estimate: Estimate) -> str:
     return f"pass@1 {value} ({number(interval.low)} to {number(interval.high)})"
 
 
-def _time_left(judged: int, since_s: float, remaining: int, rest: Rest) -> str:
-    """Return about how long the remaining rows take; nothing where the rows so far do not tell."""
-    ordinary = max(0, remaining - rest.postponed_rows)
+def _time_left(at: RunProgress, judged: int, since_s: float, remaining: int) -> str:
+    """Return about how long the remaining rows take; nothing where those that were ``judged`` so far do not tell."""
+    ordinary = max(0, remaining - at.postponed_rows)
     if remaining <= 0 or since_s <= 0 or (ordinary and judged < _MIN_TIMED_ROWS):
         return ""
     pace_s = since_s / judged if judged else 0.0
     # Of the rows to come, as many as so far will run into their limit.
-    postponed_share = 1.0 + (ordinary / (judged + rest.postponed_rows) if ordinary else 0.0)
-    return f"about {_duration(ordinary * pace_s + rest.postponed_s * postponed_share)} left"
+    postponed_share = 1.0 + (ordinary / (judged + at.postponed_rows) if ordinary else 0.0)
+    return f"about {_duration(ordinary * pace_s + at.postponed_s * postponed_share)} left"
 
 
 def _fit(parts: Sequence[str], left: str, width: int | None) -> str:
