@@ -121,13 +121,13 @@ def _cause(patterns: Sequence[Pattern], policy: str, *, gained: bool) -> tuple[P
 
 
 def _patterns(autopsy: Autopsy) -> Iterator[str]:
-    yield f"  {_plural(len(autopsy.flips), 'problem')} flip, by what fails (problems, samples):"
+    yield f"  {amount(len(autopsy.flips), 'problem')} flip, by what fails (problems, samples):"
     for pattern in autopsy.patterns[:_PATTERNS]:
         yield printable(f"    {pattern.problems:>5,} {pattern.samples:>7,}  {_pattern_text(pattern, autopsy.rulings)}")
     rest = autopsy.patterns[_PATTERNS:]
     if rest:
         samples = sum(pattern.samples for pattern in rest)
-        yield f"    ... and {_plural(len(rest), 'rarer pattern')}, {_plural(samples, 'sample')} (--json has all)"
+        yield f"    ... and {amount(len(rest), 'rarer pattern')}, {amount(samples, 'sample')} (--json has all)"
 
 
 def _pattern_text(pattern: Pattern, rulings: Sequence[Ruling]) -> str:
@@ -169,7 +169,7 @@ def _missing_imports(missing: MissingImports) -> Iterator[str]:
     best = next(iter(missing.preludes))
     covered = ", ".join(f"{prelude} ({samples:,})" for prelude, samples in missing.preludes.items())
     yield printable(
-        f"  missing imports: {_plural(missing.samples, 'sample')} under {missing.policy} "
+        f"  missing imports: {amount(missing.samples, 'sample')} under {missing.policy} "
         f"{'ends' if missing.samples == 1 else 'end'} in NameError for {_shortened(list(missing.names))}"
     )
     yield f"  harnesses that import such names: {covered}; --preludes none,{best} shows the score with them"
@@ -187,10 +187,6 @@ def _examples(flips: Sequence[Flip]) -> list[Flip]:
         ranked.append((seen.setdefault(flip.pattern, 0), flip.pattern, flip))
         seen[flip.pattern] += 1
     return [flip for _, _, flip in sorted(ranked, key=lambda item: item[:2])]
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _table(autopsy: Autopsy, width: int) -> Iterator[str]:

@@ -11,7 +11,6 @@ from typing import Any
 from passcurve.report.comparison import p_value, signed
 from passcurve.report.terminal import number, printable
 
-FORMATS = ("text", "markdown", "latex", "csv", "json")
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",

@@ -10,7 +10,6 @@ import msgspec
 from passcurve.report.terminal import number, number_or_dash, printable
 from passcurve.types import Curve, Estimate, Interval, SuiteScore
 
-_STEPS = (1, 2, 5)
 _WITHHELD = "withheld, for the reason above"
 _TARGETS = {
     "new_problems": "new problems: these as a sample of all such problems",
@@ -86,14 +85,13 @@ def interval_text(interval: Interval | None) -> str:
 def _steps(estimates: Sequence[Estimate]) -> list[Estimate]:
     last = max((estimate.k for estimate in estimates if estimate.value is not None), default=0)
     return [
-        estimate for estimate in estimates if estimate.value is None or estimate.k in (0, last) or _is_step(estimate.k)
+        estimate for estimate in estimates if estimate.value is None or estimate.k in (0, last) or is_step(estimate.k)
     ]
 
 
-def _is_step(k: int) -> bool:
+def is_step(k: int) -> bool:
     """Return whether k is 1, 2, 5, 10, 20, 50, ..."""
-    digits = str(k).rstrip("0")
-    return len(digits) == 1 and int(digits) in _STEPS
+    return str(k).rstrip("0") in ("1", "2", "5")
 
 
 class _Row(NamedTuple):

@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from passcurve.report.page.svg import Plot, Scale
+from passcurve.report.scores import is_step
 from passcurve.report.terminal import number
 
 _SERIES = 8
@@ -45,13 +46,13 @@ def curve_figure(runs: Sequence[Mapping[str, Any]], metric: str = "pass@k") -> M
             plot.band(band["k"], band["low"], band["high"], f"band {series(at)}")
     for at, run, points in drawn:
         for row in points:
-            if row["low"] is not None and (len(points) <= _BARS or _is_step(row["k"]) or row is points[-1]):
+            if row["low"] is not None and (len(points) <= _BARS or is_step(row["k"]) or row is points[-1]):
                 # Beside each other, so that none hides another.
                 k = row["k"] * max(2, far) ** (_APART * (at - (len(runs) - 1) / 2))
                 plot.line([(k, row["low"]), (k, row["high"])], f"whisker {series(at)}")
         plot.line([(row["k"], row["value"]) for row in points], f"line {series(at)}")
         for row in points:
-            if len(points) < _BINS or _is_step(row["k"]) or row is points[-1]:
+            if len(points) < _BINS or is_step(row["k"]) or row is points[-1]:
                 title = f"{run['name']}: {metric.replace('k', str(row['k']))} {number(row['value'])}"
                 plot.dot(row["k"], row["value"], f"dot {series(at)}", title)
         _draw_model(plot, run, points[-1], at, metric)
@@ -74,10 +75,6 @@ def _draw_model(plot: Plot, run: Mapping[str, Any], end: Mapping[str, Any], at: 
     plot.band(ks, low, high, f"band model {series(at)}")
     middle = [(k, (one + other) / 2) for k, one, other in zip(ks, low, high, strict=True)]
     plot.line(middle, f"line dashed {series(at)}")
-
-
-def _is_step(k: int) -> bool:
-    return str(k).rstrip("0") in ("1", "2", "5")
 
 
 def rate_figure(runs: Sequence[Mapping[str, Any]]) -> Markup:

@@ -14,6 +14,8 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 14.0, 12.0, 44.0
 _TICKS = 6
 _DIGITS = (((1, 2, 5), 1), ((1, 5), 1), ((1,), 1), ((1,), 2), ((1,), 4))
 """Digits of the ticks of a decade, and which decades have any, from many to few."""
+_ABOVE = 8.0
+"""Distance of a label over its point, in pixels."""
 _CHARACTER, _SPACE = 9.0, 10.0
 """Room for a character of a tick, and between two ticks, in pixels: as much as a telephone's larger letters take."""
 
@@ -81,10 +83,10 @@ class Plot:
         )
         self._marks.append(Markup('<a href="{}" aria-label="{}">{}</a>').format(link, title, mark) if link else mark)
 
-    def bar(self, low: float, high: float, top: float, kind: str, title: str = "", *, base: float = 0.0) -> None:
-        """Add a rectangle from ``low`` to ``high`` across, and from ``base`` to ``top`` upwards."""
+    def bar(self, low: float, high: float, top: float, kind: str, title: str = "") -> None:
+        """Add a rectangle from ``low`` to ``high`` across, and from 0 to ``top`` upwards."""
         left, upper = self.at(low, top)
-        right, lower = self.at(high, base)
+        right, lower = self.at(high, 0.0)
         self._marks.append(
             Markup('<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}">{}</rect>').format(
                 kind,
@@ -111,12 +113,12 @@ class Plot:
             ).format(kind, across, top, across, bottom, across + aside, bottom - 6, anchor, text)
         )
 
-    def text(self, x: float, y: float, text: str, *, above: float = 8.0) -> None:
+    def text(self, x: float, y: float, text: str) -> None:
         """Add a label over a point."""
         across, down = self.at(x, y)
         self._marks.append(
             Markup('<text class="note" x="{:.1f}" y="{:.1f}" text-anchor="middle">{}</text>').format(
-                across, down - above, text
+                across, down - _ABOVE, text
             )
         )
 
