@@ -14,7 +14,6 @@ import msgspec
 import pytest
 
 from passcurve.errors import DataError, UsageError
-from passcurve.store.documents import BOM
 from passcurve.store.foreign import (
     ReadOptions,
     Target,
@@ -29,6 +28,7 @@ from passcurve.store.foreign import (
 )
 from passcurve.store.records import read_record
 from passcurve.types import Cases, Expression, FunctionTests, Problem
+from passcurve.types.files import BOM
 
 PROBLEMS = tuple(
     Problem(id=f"Mbpp/{number}", prompt="", entry_point=name, check=FunctionTests(source=""))

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from passcurve.errors import DataError
 from passcurve.store import lines, samples
-from passcurve.store.samples import BOM, MAX_DEPTH, MAX_TEXT_BYTES, MalformedLine, read_rows
+from passcurve.store.samples import MAX_DEPTH, MAX_TEXT_BYTES, MalformedLine, read_rows
 from passcurve.types import Completion, SampleKey
+from passcurve.types.files import BOM
 
 KNOWN = ("T/0", "T/1")
 

@@ -16,6 +16,7 @@ from passcurve.errors import DataError, ModelError, UsageError
 from passcurve.models.backend import SampleRequest, ServerDefaults, Settings
 from passcurve.types import Reply, SampleKey
 from passcurve.types.decoding import decodable
+from passcurve.types.files import BOM, GZIP
 
 
 class _Row(msgspec.Struct):
@@ -30,7 +31,7 @@ _DECODER = msgspec.json.Decoder(decodable(_Row))
 
 def _read(line: bytes) -> _Row:
     """Return a row; raise ValueError or RecursionError for a line that is not one."""
-    line = line.removeprefix(b"\xef\xbb\xbf")
+    line = line.removeprefix(BOM)
     try:
         return _DECODER.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -95,7 +96,7 @@ class Recorded:
         offset = 0
         for number, line in enumerate(self._file, start=1):
             digest.update(line)
-            if number == 1 and line.startswith(b"\x1f\x8b"):
+            if number == 1 and line.startswith(GZIP):
                 raise DataError(f"recorded: {str(self._path)!r} is compressed; unpack it first (gunzip -k)")
             if line.strip():
                 try:

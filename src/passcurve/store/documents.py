@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from passcurve.errors import DataError
 from passcurve.store.lines import open_unpacked, read_lines
+from passcurve.types.files import BOM
 
 WHOLE_BYTES = 2 << 30
 """Largest file that must fit into memory as one JSON document, in bytes."""
 EXPECTED = "expected rows in JSON lines, with `task_id` and `completion` or `solution`"
-BOM = b"\xef\xbb\xbf"
 TOO_LONG = b'"a line that is too long"'
 _RESPONSES = ("resps", "filtered_resps")
 _HEAD_BYTES = 4096
@@ -35,6 +36,18 @@ def read_document(path: Path) -> bytes:
     if len(content) > WHOLE_BYTES:
         raise DataError(f"{str(path)!r} is one JSON document of more than {WHOLE_BYTES >> 30} GiB; {EXPECTED}")
     return content.removeprefix(BOM)
+
+
+def parse_json(text: bytes) -> Any:
+    """Return the value of a text, which may have NaN, infinities and lone surrogates; None where it is no JSON."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def array_elements(content: bytes) -> list[bytes]:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from passcurve.errors import DataError, nearest
+from passcurve.types.files import GZIP
 
 MAX_LINE_BYTES = 256 << 20
 BUFFER_BYTES = 1 << 20
-GZIP_MAGIC = b"\x1f\x8b"
 
 
 class Pending(enum.Enum):
@@ -100,7 +100,7 @@ def open_unpacked(path: Path) -> Iterator[_Lines]:
     """Open a file for its bytes, those of a gzip file unpacked; raises DataError for what fails in it."""
     try:
         with io.BufferedReader(path.open("rb", buffering=0), BUFFER_BYTES) as raw:
-            if raw.peek(2)[:2] != GZIP_MAGIC:
+            if raw.peek(2)[:2] != GZIP:
                 yield raw
                 return
             # Do not wrap it in a larger buffer: filling that loses the lines before a damaged place.

@@ -11,8 +11,8 @@ import msgspec
 from passcurve.errors import DataError
 from passcurve.store.lines import read_lines
 from passcurve.store.locate import default_run_dir
-from passcurve.store.samples import BOM
 from passcurve.types.decoding import decodable
+from passcurve.types.files import BOM
 
 SUFFIXES = ("_results.jsonl", "_results.jsonl.gz")
 _CHOICE = re.compile(r"\.([A-Za-z0-9-]+-)?[0-9a-f]{6}$")

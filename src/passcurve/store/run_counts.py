@@ -25,10 +25,10 @@ from passcurve.store.locate import default_run_dir, explain_partial_runs, find_r
 from passcurve.store.records import Record, read_record
 from passcurve.store.results_source import check_results, find_samples, results_base
 from passcurve.store.rundir import RunDir
-from passcurve.store.samples import BOM
 from passcurve.store.samples_file import require_unchanged
 from passcurve.types import STATUSES, Counts, Header, task_name
 from passcurve.types.decoding import decodable
+from passcurve.types.files import BOM
 
 _WHOLE_BYTES = 1 << 30
 """Largest file of another harness, which must fit into memory as one JSON document, in bytes."""

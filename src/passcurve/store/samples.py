@@ -28,6 +28,7 @@ from passcurve.store.replies import TASK_FIELDS, find_reply, reply_remedy
 from passcurve.store.row_fields import MAX_DEPTH, MalformedError, read_fields
 from passcurve.types import Completion, SampleKey, task_name
 from passcurve.types.decoding import decodable
+from passcurve.types.files import BOM
 
 MAX_TEXT_BYTES = 16 << 20
 """Largest completion as UTF-8, in bytes; a larger one counts as having no code."""
@@ -35,7 +36,6 @@ DIGEST_BYTES = 8
 MAX_HINTS = 100
 FIRST_ROWS = 1000
 """Rows whose task ids tell the benchmark."""
-BOM = b"\xef\xbb\xbf"
 EMPTY_SOLUTION = "`solution` is empty, but `completion` is not"
 NO_CODE_FIELD = "the row has neither 'completion' nor 'solution'"
 CUT_OFF = ("cut off",)

@@ -1,8 +1,11 @@
-"""Kinds of files that hold no JSON, told by their beginning."""
+"""Beginnings of files, and kinds of files that hold no JSON, told by theirs."""
 
 from __future__ import annotations
 
 PARQUET = b"PAR1"
+GZIP = b"\x1f\x8b"
+BOM = b"\xef\xbb\xbf"
+"""The byte order mark of UTF-8, with which some editors begin a file."""
 _ARCHIVES = {
     b"PK\x03\x04": "a zip archive; unpack it and name the file",
     b"\x28\xb5\x2f\xfd": "compressed with zstd; unpack it (zstd -d) and name the file",
@@ -26,7 +29,7 @@ def describe_file(head: bytes) -> str:
             return what
     if _is_utf_16(head):
         return "UTF-16; convert it: iconv -f UTF-16 -t UTF-8 IN > OUT"
-    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    start = head.removeprefix(BOM).lstrip()
     return next((what for beginning, what in _TEXTS.items() if start[: len(beginning)].lower() == beginning), "")
 
 

@@ -18,7 +18,7 @@ from passcurve.errors import DataError, UsageError, nearest
 from passcurve.machine import total_memory_bytes
 from passcurve.store.foreign.parquet import read_parquet
 from passcurve.types import Problem
-from passcurve.types.files import PARQUET, describe_file
+from passcurve.types.files import BOM, GZIP, PARQUET, describe_file
 
 LEAST_LIMIT_BYTES = 1 << 30
 """Largest file of problems on a small machine, against device files and gzip bombs."""
@@ -26,8 +26,6 @@ _SHARE = 4
 """A file may have this part of the memory of a larger one: its problems take two to three times its size."""
 
 _MIN_COLUMNS = 2
-_GZIP_MAGIC = b"\x1f\x8b"
-_BOM = b"\xef\xbb\xbf"
 _HEAD_BYTES = 4096
 _JSON_KINDS = {
     dict: "an object",
@@ -167,7 +165,7 @@ def _check_size(size: int, what: str) -> None:
 
 def unpack(data: bytes, source: str) -> bytes:
     """Return the bytes of a file without gzip; raise DataError where it is damaged or unpacks to too much."""
-    if not data.startswith(_GZIP_MAGIC):
+    if not data.startswith(GZIP):
         return data
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as handle:
@@ -189,7 +187,7 @@ def parse_rows(text: bytes, source: str) -> Iterator[Row]:
             raise DataError(str(error)) from None
     if what := describe_file(text[:_HEAD_BYTES]):
         raise DataError(f"{source!r} is {what}")
-    text = text.removeprefix(_BOM)
+    text = text.removeprefix(BOM)
     if rows := _document(text):
         for number, fields in enumerate(rows, start=1):
             if not isinstance(fields, dict):

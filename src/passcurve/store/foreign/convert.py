@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from passcurve.errors import DataError, UsageError
-from passcurve.store.documents import BOM, EXPECTED, TOO_LONG, is_lm_eval, is_record_row, read_document, text_lines
+from passcurve.store.documents import EXPECTED, TOO_LONG, is_lm_eval, is_record_row, read_document, text_lines
 from passcurve.store.foreign.by_task import read_by_task
 from passcurve.store.foreign.detect import Kind, detect
 from passcurve.store.foreign.document import read_array
@@ -23,6 +23,7 @@ from passcurve.store.lines import PENDING, Pending, follow_lines
 from passcurve.store.replies import find_reply, reply_remedy
 from passcurve.store.whole_files import whole_file
 from passcurve.types import task_name
+from passcurve.types.files import BOM
 
 Sample = dict[str, Any]
 """A row; where a format yields it and not bytes, it is in the usual form already."""

@@ -9,14 +9,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from passcurve.errors import DataError
-from passcurve.store.documents import BOM, EXPECTED, is_lm_eval, is_record_line, read_document, text_lines
+from passcurve.store.documents import EXPECTED, is_lm_eval, is_record_line, parse_json, read_document, text_lines
 from passcurve.store.foreign.by_task import is_by_task
 from passcurve.store.foreign.folder import is_completions
 from passcurve.store.lines import open_unpacked
-from passcurve.types.files import PARQUET, describe_file
+from passcurve.types.files import BOM, PARQUET, describe_file
 
 HEAD_BYTES = 1 << 16
 _YAML = re.compile(rb"(?:- )?task_id: ")
@@ -52,7 +50,7 @@ def first_fields(path: Path) -> frozenset[str]:
     if not path.is_file():
         return frozenset()
     try:
-        row = _parse(next(text_lines(path), b""))
+        row = parse_json(next(text_lines(path), b""))
     except DataError:
         return frozenset()
     return frozenset(row) if isinstance(row, dict) else frozenset()
@@ -110,25 +108,13 @@ def _is_blank(path: Path) -> bool:
         return False
 
 
-def _parse(text: bytes) -> Any:
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass
-    try:
-        # NaN, infinities and lone surrogates, which rows may hold.
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
 def _has_lists_in_lines(path: Path) -> bool:
     """Tell whether the first line is a whole list and others follow: lines that are no rows, then."""
     try:
         first = list(islice(text_lines(path), 2))
     except DataError:
         return True
-    return len(first) == 2 and isinstance(_parse(first[0]), list)
+    return len(first) == 2 and isinstance(parse_json(first[0]), list)
 
 
 def _kind_of_objects(path: Path) -> Kind:
@@ -136,7 +122,7 @@ def _kind_of_objects(path: Path) -> Kind:
         first = list(islice(text_lines(path), 2))
     except DataError:
         return Kind.ROWS
-    row = _parse(first[0]) if first else None
+    row = parse_json(first[0]) if first else None
     if is_lm_eval(row):
         return Kind.LM_EVAL
     if is_record_line(row):
@@ -174,7 +160,7 @@ def _is_record(whole: object) -> bool:
 
 def _whole_object(path: Path) -> dict[str, Any] | None:
     """Return the object that a file of several lines is; None where it is none."""
-    whole = _parse(read_document(path))
+    whole = parse_json(read_document(path))
     return whole if isinstance(whole, dict) else None
 
 
@@ -210,7 +196,7 @@ def _refuse_stream(path: Path) -> None:
         row, end = json.JSONDecoder().raw_decode(head.lstrip())
     except (DataError, ValueError, RecursionError):
         return
-    if not isinstance(row, dict) or any(isinstance(_parse(line), dict) for line in lines):
+    if not isinstance(row, dict) or any(isinstance(parse_json(line), dict) for line in lines):
         return
     if all(line.rstrip().endswith(b"},") for line in lines):
         raise DataError(f"{str(path)!r} has a comma after each row; {EXPECTED}: sed 's/,$//' IN > OUT")

@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from passcurve.errors import UsageError
-from passcurve.store.documents import BOM
 from passcurve.types import Problem
+from passcurve.types.files import BOM
 
 FindProblems = Callable[[], Sequence[Problem] | None]
 """Returns the problems of the benchmark that the user named, or None."""

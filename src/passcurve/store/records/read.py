@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from passcurve.errors import DataError
-from passcurve.store.documents import is_lm_eval, is_record_line, read_document, text_lines
+from passcurve.store.documents import is_lm_eval, is_record_line, parse_json, read_document, text_lines
 from passcurve.store.lines import open_unpacked
 from passcurve.store.records import cruxeval, evalplus, inspect_log, inspect_scores, lists, lm_eval_scores, multipl_e
 from passcurve.store.records.sample import MalformedRecordError, Record
+from passcurve.types.files import BOM
 
 _HEAD_BYTES = 1 << 16
 _READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Record]], ...] = (
@@ -53,10 +51,10 @@ def _read(path: Path) -> Record | None:
     if inspect_scores.is_row(first):
         return inspect_scores.read(path)
     if is_record_line(first):
-        return lists.read([_parse(line) for line in text_lines(path)])
+        return lists.read([parse_json(line) for line in text_lines(path)])
     if head.startswith(b"{") and _is_row(head, path):
         return None
-    document = _parse(read_document(path))
+    document = parse_json(read_document(path))
     # What is written in lines, as an array.
     first = document[0] if isinstance(document, list) and document else None
     if is_lm_eval(first):
@@ -72,7 +70,7 @@ def find_reader(document: Any) -> Callable[[Any], Record] | None:
 
 def _head(path: Path) -> bytes:
     with open_unpacked(path) as file:
-        return file.read(_HEAD_BYTES).removeprefix(b"\xef\xbb\xbf").lstrip()
+        return file.read(_HEAD_BYTES).removeprefix(BOM).lstrip()
 
 
 def _first_object(head: bytes, path: Path) -> Any:
@@ -83,22 +81,10 @@ def _first_object(head: bytes, path: Path) -> Any:
     if not end:
         with open_unpacked(path) as file:
             line = file.readline(64 << 20)
-    return _parse(line)
+    return parse_json(line)
 
 
 def _is_row(head: bytes, path: Path) -> bool:
     row = _first_object(head, path)
     # MultiPL-E's file of one problem may have a field of that name.
     return isinstance(row, dict) and "task_id" in row and not multipl_e.matches(row)
-
-
-def _parse(text: bytes) -> Any:
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass
-    try:
-        # More than JSON allows, such as NaN.
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
