@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from passcurve.store.duplicates import DuplicateTracker, group_sizes
@@ -35,6 +37,6 @@ def test_problems_whose_samples_are_one_program(programs, expected):
 
 def test_group_sizes():
     """Each problem has its group sizes in the order of the ids; a problem without samples has none."""
-    samples = [("a", "x"), ("b", "y"), ("a", "z"), ("a", "x"), ("a", "")]
-    assert ((1,), (2, 1, 1), ()) == group_sizes(samples, ["b", "a", "c"])
-    assert group_sizes([("a", ""), ("b", "")], ["a", "b"]) is None
+    programs = {"a": Counter(["x", "z", "x", ""]), "b": Counter(["y"])}
+    assert ((1,), (2, 1, 1), ()) == group_sizes(programs, ["b", "a", "c"])
+    assert group_sizes({"a": Counter([""]), "b": Counter([""])}, ["a", "b"]) is None

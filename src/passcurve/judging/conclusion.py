@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -155,7 +156,9 @@ def _estimate(run: FinishedRun, counts: tuple[Counts, ...], diagnosis: Diagnosis
     request = run.request
     groups = None
     if any(metric.name == "distinct@k" for metric in request.metrics):
-        programs = ((line.verdict.key.problem_id, line.program) for line in run.store.iter_lines())
+        programs: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for line in run.store.iter_lines():
+            programs[line.verdict.key.problem_id][line.program] += 1
         groups = group_sizes(programs, (count.problem_id for count in counts))
     scores = score_counts(
         counts,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from passcurve.types import Counts
 
@@ -30,15 +30,12 @@ class DuplicateTracker:
         return 0 if None in digests else sum(bool(digest) for digest in digests)
 
 
-def group_sizes(samples: Iterable[tuple[str, str]], ids: Iterable[str]) -> tuple[tuple[int, ...], ...] | None:
+def group_sizes(groups: Mapping[str, Counter[str]], ids: Iterable[str]) -> tuple[tuple[int, ...], ...] | None:
     """Return how many samples share each program, for each problem of ``ids``; None where no sample has a program.
 
-    ``samples`` are ids of problems with digests of programs.  An empty digest means no program; all such samples of a
-    problem form one group.
+    ``groups`` are the samples of each problem, counted by the digest of their program.  An empty digest means no
+    program; all such samples of a problem form one group.
     """
-    groups: dict[str, Counter[str]] = {}
-    for problem_id, program in samples:
-        groups.setdefault(problem_id, Counter())[program] += 1
     if not any(any(programs) for programs in groups.values()):
         return None
     return tuple(tuple(groups[problem_id].values()) if problem_id in groups else () for problem_id in ids)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
@@ -95,7 +95,7 @@ class _SampleCounter:
         self._c: Counter[str] = Counter()
         self._suites: dict[str, Counter[str]] = {}
         self._with_suite: Counter[str] = Counter()
-        self._programs: list[tuple[str, str]] = []
+        self._programs: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._duplicates = DuplicateTracker()
         self.statuses: Counter[str] = Counter()
         self.modes: Counter[str] = Counter()
@@ -107,7 +107,7 @@ class _SampleCounter:
             self._suites.setdefault(suite, Counter())[problem_id] += holds
         self._n[problem_id] += 1
         self._c[problem_id] += passed
-        self._programs.append((problem_id, program))
+        self._programs[problem_id][program] += 1
         self._duplicates.add(problem_id, program)
 
     def __len__(self) -> int:
