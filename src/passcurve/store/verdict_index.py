@@ -27,8 +27,6 @@ class VerdictIndex:
     def __init__(self) -> None:
         self.scored = 0
         """Number of rows that have a scored verdict."""
-        self.voids = 0
-        """Number of lines that say that the judging itself failed."""
         self._has_repeats = False
         """A row has several lines; the slowest verdict so far may be one that no longer counts."""
         self._slowest_s = 0.0
@@ -111,7 +109,6 @@ class VerdictIndex:
         """Add the line that begins at an offset of a part."""
         row, verdict = line.row, line.verdict
         if verdict.status == "void":
-            self.voids += 1
             return
         if row >= len(self._summaries):
             missing = row + 1 - len(self._summaries) + _SPARE_ROWS

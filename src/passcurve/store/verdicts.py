@@ -68,8 +68,6 @@ class StoredVerdicts:
 
     def __init__(self, attempt: Attempt) -> None:
         self.attempt = attempt
-        self.damaged_lines = 0
-        """Number of lines that are torn or damaged; a row without another line is owed."""
         self._index = VerdictIndex()
         self._reader = PartReader()
         try:
@@ -97,11 +95,6 @@ class StoredVerdicts:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    @property
-    def void_lines(self) -> int:
-        """Return the number of lines that say that the judging itself failed."""
-        return self._index.voids
 
     @property
     def bound(self) -> int:
@@ -202,8 +195,6 @@ class StoredVerdicts:
                 line = decode_indexed(text) if text is not None else None
                 if line is not None and self._index.accepts(line.row):
                     self._add(line, part, offset)
-                elif raw != b"\n":
-                    self.damaged_lines += 1
                 offset += len(raw)
 
     def _add(self, line: IndexedLine | VerdictLine, part: int, offset: int) -> None:
