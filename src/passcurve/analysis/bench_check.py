@@ -40,8 +40,6 @@ def check_benchmark(
     benchmark: Benchmark,
     limits: Limits,
     workers: int,
-    wanted: Literal["auto", "referee", "shared"] = "auto",
-    level: Literal["auto", "full", "restricted", "none"] = "auto",
     python: str | None = None,
     packages: tuple[str, ...] = (),
 ) -> tuple[CheckedProblem, ...]:
@@ -53,7 +51,6 @@ def check_benchmark(
             python=python,
             packages=packages,
             optional=benchmark.packages,
-            level=level,
             preload=preload_modules(benchmark.problems),
             processes=needs_processes(benchmark.problems),
             commands=needs_commands(benchmark.problems),
@@ -61,7 +58,7 @@ def check_benchmark(
         Pool(workers, sandbox) as pool,
     ):
         scheduler: Scheduler[Job, Outcome] = Scheduler(pool, goes_alone=is_long)
-        calibrations = Calibrations(wanted, limits, 0, scheduler, modules=pool.modules)
+        calibrations = Calibrations("auto", limits, 0, scheduler, modules=pool.modules)
         for problem in benchmark.problems:
             if calibration := calibrations.begin(problem):
                 calibrated[problem.id] = calibration

@@ -71,11 +71,6 @@ class _Copy(msgspec.Struct, frozen=True, kw_only=True):
     repair: str
 
 
-def benchmark_names() -> tuple[str, ...]:
-    """Return the names of the benchmarks that ``load`` accepts."""
-    return tuple(load_catalog())
-
-
 def load(
     name: str, cache_dir: Path, options: ReadOptions = DEFAULT_OPTIONS, *, catalog: Catalog | None = None
 ) -> Benchmark:
@@ -140,10 +135,10 @@ def describe_benchmarks(cache_dir: Path, *, catalog: Catalog | None = None) -> t
     return tuple(_describe_entry(name, entry, cache_dir) for name, entry in entries.items())
 
 
-def identify_file(path: Path, *, catalog: Catalog | None = None) -> NamedFile:
+def identify_file(path: Path) -> NamedFile:
     """Return the published benchmark that a file is, by its checksum; raises DataError where it cannot be read."""
     data = read_file(path)
-    match = recognise(data, load_catalog() if catalog is None else catalog)
+    match = recognise(data, load_catalog())
     name, version = (match[0], match[1].version) if match is not None else ("", "")
     # EvalPlus names a version by it; no secret depends on it.
     md5 = hashlib.md5(unpack(data, str(path)), usedforsecurity=False).hexdigest()

@@ -25,7 +25,6 @@ _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|^[ \t]*(?:#|--|;)[^\n]*", re.DOTALL |
 _USE = re.compile(r"^use [^;]*;[ \t]*\n?", re.MULTILINE)
 _USED_NAME = re.compile(r"\w+(?=\s*[,;}])")
 """The names that an import of Rust brings stand at the ends of its paths."""
-_PUBLIC = re.compile(r"^public[ \t]+((?:(?:final|abstract)[ \t]+)*(?:class|interface|enum|record)\b)", re.MULTILINE)
 _MOST_MAINS = 100
 """Number of functions and tests to drop at most."""
 

@@ -280,7 +280,7 @@ def forbidding_sysctls(root: Path = Path("/proc/sys")) -> tuple[str, ...]:
     return tuple(arguments)
 
 
-def try_layers(toolchain: Toolchain, limits: Limits, fork_server: ForkServerClient | None = None) -> dict[str, str]:
+def try_layers(toolchain: Toolchain, limits: Limits) -> dict[str, str]:
     """Try each layer by itself; return why it does not work by its name, or an empty string."""
     single_layers = {
         "namespaces": Walls(namespaces=True, landlock=False, seccomp=False),
@@ -296,7 +296,7 @@ def try_layers(toolchain: Toolchain, limits: Limits, fork_server: ForkServerClie
             reasons[name] = "this kernel has none, or it is switched off"
             continue
         try:
-            try_walls(walls, toolchain, limits, fork_server)
+            try_walls(walls, toolchain, limits)
             reasons[name] = ""
         except SandboxError as error:
             reasons[name] = str(error)
