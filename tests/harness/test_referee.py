@@ -332,6 +332,15 @@ def test_helpers_of_the_prompt(jail: Jailed):
     assert jail.check(prompt + "    return twice(x)\n", test, prompt=prompt).passed
 
 
+def test_a_failure_in_a_call_with_many_long_arguments(jail: Jailed):
+    """The status is that of the failure, and the text of the call is cut."""
+    arguments = ", ".join(["['%s'] * 40" % ("x" * 60)] * 6)
+    verdict = returns(jail, "2", f"assert candidate({arguments}) == 1")
+    assert ("failed", ()) == (verdict.status, verdict.suspicious), verdict
+    assert verdict.call is not None
+    assert ("f(['xxx", "…") == (verdict.call.arguments[:7], verdict.call.arguments[-1])
+
+
 def test_call_the_function_by_its_name(jail: Jailed):
     """Tests may call the function by its name and not as the argument of check."""
     test = "def check(candidate):\n    assert f(3) == 3 == candidate(3)\n"

@@ -8,6 +8,9 @@ from passcurve.harness.messages import TEXT_CHARACTERS, bounded_repr, failing_li
 from passcurve.harness.protocol import Report
 from passcurve.harness.sample_proxy import CallRecord, SampleProxy
 
+_CALL_CHARACTERS = 2 * TEXT_CHARACTERS
+"""Longest text of a call: each argument has a text, and a report with too long a one is malformed."""
+
 
 def make_report(proxy: SampleProxy, status: str, message: str) -> Report:
     """Return a report with what the proxy has seen: the number of calls, the last one, and what became plain data."""
@@ -71,7 +74,7 @@ def describe_call(call: CallRecord) -> tuple[str, str]:
     outcome = "did not return"
     if call.outcome is not None:
         outcome = "%s %s" % (call.outcome[0], bounded_repr(call.outcome[1]))
-    return "%s(%s)" % (call.name, ", ".join(arguments)), outcome
+    return ("%s(%s)" % (call.name, ", ".join(arguments)))[:_CALL_CHARACTERS], outcome
 
 
 def describe_error(kind: str, message: str) -> str:
