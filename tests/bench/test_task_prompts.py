@@ -52,6 +52,21 @@ def test_no_answer_is_shown():
         assert [False] * 3 == ["f(3) == 4" in shown[0], "f(3)" in shown[1], "== 8" in shown[2]], style
 
 
+def test_the_only_test_of_a_program_is_not_shown():
+    """A row of CanItEdit has all its tests in one text: a model that reads it has seen them all."""
+    edit = Problem(
+        id="e",
+        prompt="",
+        entry_point="",
+        statement="Add a method twice to A.",
+        check=Assertions(tests=("assert A().twice(1) == 2\nassert A().twice(4) == 8",)),
+    )
+    for style in ("base", "chat"):
+        (prompt,) = make_prompts([edit], find_style(style))
+        shown = prompt.text + "".join(message.content for message in prompt.messages)
+        assert (True, False) == ("Add a method twice to A." in shown, "assert" in shown), style
+
+
 def test_each_kind_has_its_message():
     """A conversation asks for what the check needs; think asks for thoughts as well."""
     chat, think = (make_prompts([WORDS, STDIN, RESULT, CALL], find_style(style)) for style in ("chat", "think"))

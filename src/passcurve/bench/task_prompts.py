@@ -74,5 +74,10 @@ def text_to_continue(problem: Problem) -> str:
 
 
 def _example(problem: Problem) -> tuple[str, ...]:
-    """Return the first test, which shows the name of the function that the words do not give."""
-    return problem.check.tests[:1] if isinstance(problem.check, Assertions) else ()
+    """Return the first test, which shows the name of the function that the words do not give.
+
+    Return nothing where the only test is of a program without such a function: the model would see all tests.
+    """
+    if not isinstance(problem.check, Assertions) or not (problem.entry_point or len(problem.check.tests) > 1):
+        return ()
+    return problem.check.tests[:1]
