@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import os
+import platform
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,9 +17,11 @@ from passcurve.judging.plan import CheckPlan, make_job
 from passcurve.judging.verdict import reach_verdict
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox.forkserver_client import PYTHON_ROLES, ForkServerClient
+from passcurve.sandbox.layers import syscalls
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.spare_zygote import SpareZygote
 from passcurve.sandbox.startup import Sandbox
+from passcurve.sandbox.zygote.job_process import JobProcess, other_processes
 from passcurve.types import Problem, SampleKey, UnitTests, Verdict
 
 TESTS = "import unittest\nclass T(unittest.TestCase):\n    def test_it(self):\n        self.assertEqual(f(), 1)\n"
@@ -119,13 +125,17 @@ def test_nothing_outlives_its_sample(processes: ProcessJail):
         assert before == count_of_zygotes(processes), name
 
 
-HOLD = f"held = b'x' * {LIMITS.memory_bytes // 4}"
+SIZE, EXIT = LIMITS.memory_bytes // 4, syscalls.numbers(platform.machine())["exit"]
+HOLD = f"held = b'x' * {SIZE}"
 TOO_MUCH = {
     "each its own": f"if os.fork() == 0:\n        {HOLD}\n        signal.pause()",
     "each that of a parent which has ended": f"if os.fork() == 0:\n        {HOLD}\n"
     "        os._exit(0) if os.fork() else signal.pause()",
     "each that of a parent which has given it back": f"if os.fork() == 0:\n        {HOLD}\n"
     "        if os.fork() == 0: signal.pause()\n        held = None\n        signal.pause()",
+    "each in a thread of one whose first thread has ended": "if os.fork() == 0:\n        import ctypes, threading\n"
+    f"        threading.Thread(target=lambda: [time.sleep(0.1), {SIZE} * b'x', signal.pause()]).start()\n"
+    f"        ctypes.CDLL(None).syscall({EXIT}, 0)",
 }
 
 
@@ -146,6 +156,29 @@ def test_memory_that_processes_share_counts_once(processes: ProcessJail):
         "return int([os.waitpid(pid, 0)[1] for pid in forks] == [0, 0, 0])",
     )
     assert verdict.passed, verdict
+
+
+SPARSE = """
+import mmap, sys
+size = 48 << 30
+memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ)
+sum(memory[place] for place in range(0, size, 2 << 20))
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+def test_page_tables_are_memory():
+    """A process that reads one byte in every 2 MiB holds 4 KiB of tables for each, and no other memory."""
+    with subprocess.Popen([sys.executable, "-c", SPARSE], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert b"\n" == child.stdout.readline()
+        process = JobProcess(child.pid, 1, 0, others=lambda: {*other_processes({child.pid})})
+        try:
+            assert process.holds_over(64 << 20)
+            assert not process.holds_over(256 << 20)
+        finally:
+            os.close(process.end_descriptor)
 
 
 def count_of_zygotes(jail: Jailed) -> int:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import signal
 import sys
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 from passcurve.sandbox.zygote.exit_status import ProcessExit
 from passcurve.sandbox.zygote.kept_process import cpu_clock_id
@@ -25,7 +27,10 @@ END_S = 10.0
 """Time in which all processes of a sample must have ended."""
 
 _END_POLL_S = 0.0005
-_SHORT_BYTES = 1 << 12
+_SHORT_BYTES, _STATUS_BYTES = 1 << 12, 1 << 16
+_HELD = re.compile(rb"\nVmRSS:\s+(\d+) kB\n(?:.*\n)*?VmPTE:\s+(\d+) kB\n")
+"""Where ``status`` tells what a process holds.  No name of a process has a line end there."""
+
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
@@ -85,7 +90,7 @@ class JobProcess:
         """True if its scratch, or all its processes together, hold more than they may."""
         self.holds_too_much = False
         """True if it was ended for the memory of all its processes."""
-        self._first_bytes = _resident_bytes(pid) if others is not None else 0
+        self._first_bytes = _read_held(pid).resident_bytes if others is not None else 0
         """Memory that it begins with."""
         self._most_bytes = 0
         """Most memory that was seen in one of several processes, which the kernel adds only once they are reaped."""
@@ -122,13 +127,15 @@ class JobProcess:
             return False
         # One that is alone, too: the limit of a command's data leaves out what it could share.
         pids = [self.pid, *other_processes({self.pid, *self._others()})]
-        resident_bytes = [_resident_bytes(pid) for pid in pids]
-        self._most_bytes = max(self._most_bytes, *resident_bytes)
+        held = [_read_held(pid) for pid in pids]
+        self._most_bytes = max(self._most_bytes, *(one.resident_bytes for one in held))
+        # What is left of the limit for pages.
+        rest_bytes = limit_bytes - sum(one.table_bytes for one in held)
         # The sum of what is resident counts shared pages again, and is quickly read.
         return (
-            sum(resident_bytes) > limit_bytes
-            and sum(map(_proportional_bytes, pids)) > limit_bytes
-            and self._bound_bytes(pids) > limit_bytes
+            sum(one.resident_bytes for one in held) > rest_bytes
+            and sum(map(_proportional_bytes, held)) > rest_bytes
+            and self._bound_bytes(pids) > rest_bytes
         )
 
     def _bound_bytes(self, pids: list[int]) -> float:
@@ -143,8 +150,8 @@ class JobProcess:
                 state, parent, *fields = _read("/proc/%d/stat" % pid).rpartition(b") ")[2].split()
             except (OSError, ValueError):
                 continue  # it has just ended
-            if state in b"ZX":
-                continue
+            if state in b"ZX" and int(fields[15]) == 1:
+                continue  # with all its threads
             if pid != self.pid and int(parent) not in pids:
                 return math.inf
             bound += (int(fields[5]) + int(fields[7])) * os.sysconf("SC_PAGESIZE")
@@ -173,11 +180,11 @@ class JobProcess:
         )
 
 
-def _read(path: str) -> bytes:
+def _read(path: str, most_bytes: int = _SHORT_BYTES) -> bytes:
     """Return the content of a short file of ``/proc``; Python's ``open`` takes twice as long."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        return os.read(descriptor, _SHORT_BYTES)
+        return os.read(descriptor, most_bytes)
     finally:
         os.close(descriptor)
 
@@ -206,17 +213,36 @@ def _reaped_ns(pid: int) -> int:
     return (int(fields[13]) + int(fields[14])) * (1_000_000_000 // _TICKS_PER_S)
 
 
-def _resident_bytes(pid: int) -> int:
+class _Held(NamedTuple):
+    """The memory that a process holds."""
+
+    place: str
+    """Folder in ``/proc`` of the thread that shows it."""
+    resident_bytes: int = 0
+    table_bytes: int = 0
+    """Page tables: a process can have large ones for little memory."""
+
+
+def _read_held(pid: int) -> _Held:
+    """Return what a process holds; nothing where it has ended."""
+    place = "/proc/%d" % pid
     try:
-        return int(_read("/proc/%d/statm" % pid).split()[1]) * os.sysconf("SC_PAGESIZE")
-    except (OSError, IndexError):
-        return 0
+        if numbers := _HELD.search(_read(place + "/status", _STATUS_BYTES)):
+            return _Held(place, int(numbers[1]) << 10, int(numbers[2]) << 10)
+        # A process whose first thread has ended shows it by the others only.
+        for thread in os.listdir(place + "/task"):
+            other = "%s/task/%s" % (place, thread)
+            if numbers := _HELD.search(_read(other + "/status", _STATUS_BYTES)):
+                return _Held(other, int(numbers[1]) << 10, int(numbers[2]) << 10)
+    except OSError:
+        pass
+    return _Held(place)
 
 
-def _proportional_bytes(pid: int) -> int:
+def _proportional_bytes(held: _Held) -> int:
     """Return what a process holds, a page that it shares with others in equal parts; what is resident if unreadable."""
     try:
-        with open("/proc/%d/smaps_rollup" % pid, encoding="ascii") as file:
+        with open(held.place + "/smaps_rollup", encoding="ascii") as file:
             return next(int(line.split()[1]) * 1024 for line in file if line.startswith("Pss:"))
     except (OSError, StopIteration):
-        return _resident_bytes(pid)
+        return held.resident_bytes
