@@ -281,6 +281,7 @@ def test_a_sandbox_that_cannot_be_had():
 
 
 STDIN = {"id": "sum", "kind": "stdin", "inputs": ["1 2\n", "3 4\n"], "outputs": ["3\n", "7\n"]}
+WITHOUT_ID = {"prompt": "def f():\n", "entry_point": "f", "test": "def check(f):\n    f()\n"}
 
 
 @pytest.mark.ci
@@ -314,6 +315,7 @@ def test_problems_that_come_with_samples(starter):
         ({"problem": 5, "completion": ""}, "object"),
         ({"problem": {}, "completion": ""}, "entry_point"),
         ({"problem": {"id": "a", "kind": "x"}, "completion": ""}, "kind"),
+        ({"problem": dict.fromkeys("ab", WITHOUT_ID), "completion": ""}, "one row"),
         ({"problem": STDIN}, "neither"),
         ({"problem": STDIN, "language": "cobol", "solution": ""}, "cobol"),
         ({"problem": STDIN, "language": 5, "solution": ""}, "language"),

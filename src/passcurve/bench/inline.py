@@ -48,6 +48,8 @@ def _read(text: bytes, language: str, timeout_s: float | None) -> InlineProblem:
             problems, _ = choose_language(problems, language_name(language), _PLACE)
     except (UsageError, UnknownNameError, RecursionError) as error:
         raise DataError(f"the problem cannot be judged: {error}") from None
+    if len(problems) != 1:
+        raise DataError(f"`problem` must be one row of a benchmark, got {len(problems)} in one object")
     (problem,) = problems
     if isinstance(problem.check, UnitTests):
         raise DataError("a problem whose tests are a module of unittest cannot come with a sample: serve its benchmark")
