@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 import threading
 import traceback
 
@@ -176,3 +177,20 @@ def test_a_count_of_another_type(settings):
             "starter", "mutant:", **{name.replace("batch", "per_request"): n for name, n in settings.items()}
         )
     assert not calls
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"temperature": 200}, "temperature must be a number from 0 to 100, got 200"),
+        ({"top_p": 0.0}, "top_p must be a number above 0 and at most 1, got 0.0"),
+        ({"max_tokens": 0}, "max_tokens must be a positive integer, got 0"),
+        ({"seed": 1.5}, "seed must be an integer, got 1.5"),
+        ({"rpm": -1}, "rpm must be a number above 0, got -1"),
+        ({"request_timeout_s": 0}, "request_timeout_s must be a positive number of seconds, got 0"),
+    ],
+)
+def test_settings_out_of_range(settings, message):
+    """A setting that no model takes is refused before anything is asked; the message says what it must be."""
+    with pytest.raises(UsageError, match=re.escape(message)):
+        passcurve.generate("starter", "openai:m", n=1, **settings)

@@ -132,7 +132,7 @@ class Model:
         """
         for value in values or ():
             if not (_is_number(value) and 0.0 <= value <= _MAX_TEMPERATURE):
-                raise UsageError(f"temperature={value!r} is no number from 0 to {_MAX_TEMPERATURE:g}")
+                raise UsageError(f"temperature must be a number from 0 to {_MAX_TEMPERATURE:g}, got {value!r}")
         if self._kind.supports_sampling:
             return tuple(values or (DEFAULT_TEMPERATURE,))
         if self._chosen.top_p is not None or (values is not None and not self._kind.supports_temperature):
@@ -279,18 +279,18 @@ def _check_decoding(chosen: ModelSettings) -> None:
     """Raise UsageError for settings of sampling that no back end takes."""
     check_stops(chosen.stop)
     if chosen.top_p is not None and not (_is_number(chosen.top_p) and 0.0 < chosen.top_p <= 1.0):
-        raise UsageError(f"top_p={chosen.top_p!r} is no number above 0 and at most 1")
+        raise UsageError(f"top_p must be a number above 0 and at most 1, got {chosen.top_p!r}")
     if chosen.max_tokens is not None and not config.is_count(chosen.max_tokens):
-        raise UsageError(f"max_tokens={chosen.max_tokens!r} is no positive integer")
+        raise UsageError(f"max_tokens must be a positive integer, got {chosen.max_tokens!r}")
     if type(chosen.seed) is not int:
-        raise UsageError(f"seed={chosen.seed!r} is no integer")
+        raise UsageError(f"seed must be an integer, got {chosen.seed!r}")
     if not config.is_count(chosen.max_retries, 0):
-        raise UsageError(f"max_retries={chosen.max_retries!r} is no integer of at least 0")
+        raise UsageError(f"max_retries must be an integer of at least 0, got {chosen.max_retries!r}")
     for name, value in (("rpm", chosen.requests_per_minute), ("tpm", chosen.tokens_per_minute)):
         if value is not None and not (_is_number(value) and value > 0):
-            raise UsageError(f"{name}={value!r} is no number above 0")
+            raise UsageError(f"{name} must be a number above 0, got {value!r}")
     if not (_is_number(chosen.request_timeout_s) and chosen.request_timeout_s > 0):
-        raise UsageError(f"request_timeout_s={chosen.request_timeout_s!r} is no number of seconds")
+        raise UsageError(f"request_timeout_s must be a positive number of seconds, got {chosen.request_timeout_s!r}")
 
 
 def _is_number(value: object) -> bool:
