@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from passcurve.extract.preludes import prelude_names
+
 FENCED = "Here it is:\n\n```python\n{}```\n\nIt rounds up.\n"
 WHOLE = "def boxes_needed(eggs: int, size: int) -> int:\n    return -(-eggs // size)\n"
 
@@ -149,3 +151,10 @@ def test_an_unknown_prelude(shell):
     assert (2, "", 1) == (done.code, done.out, done.err.count("\n"))
     assert re.search("'humanevalx'.*'humaneval-x'", done.err)
     assert ["s.jsonl"] == [path.name for path in shell.folder.iterdir()]
+
+
+@pytest.mark.parametrize("command", ["judge", "run"])
+def test_the_help_names_each_prelude(shell, command):
+    """The help of ``--prelude`` names each prelude that it takes."""
+    text = shell(command, "--help").out.partition("--prelude")[2].partition("--all-tests")[0]
+    assert [] == [name for name in prelude_names() if name != "none" and name not in text]

@@ -116,7 +116,7 @@ AcceptBenchmark = Annotated[
 ]
 Workers = Annotated[Optional[int], typer.Option(min=1, help="Samples judged at once; default: one per core.")]
 Prelude = Annotated[
-    str, typer.Option(help="Imports put in front, as a harness does: humaneval-x, livecodebench, bigcode, multipl-e.")
+    str, typer.Option(help="Imports put in front, as by humaneval-x, bigcode, livecodebench, apps or multipl-e.")
 ]
 
 Profile = Annotated[str, typer.Option(help="The harness whose rules are followed, as in evalplus; native: ours.")]
