@@ -72,8 +72,7 @@ def read_header(run: Path, *, stale: bool = False) -> Header:
     """
     if not stale:
         check_samples(run)
-    with RunDir(run).read() as stored:
-        return stored.attempt.header
+    return RunDir(run).newest_attempt().header
 
 
 def _summarize(

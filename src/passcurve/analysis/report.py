@@ -230,8 +230,7 @@ def _provenance(scored: Sequence[ScoredRun]) -> list[dict[str, Any]]:
 def _started(run: ScoredRun) -> str:
     if run.kind != "run":
         return ""
-    with RunDir(find_run_dir(Path(run.source))).read() as stored:
-        return stored.attempt.started_at
+    return RunDir(find_run_dir(Path(run.source))).newest_attempt().started_at
 
 
 def _flatten(header: Header) -> dict[str, str]:

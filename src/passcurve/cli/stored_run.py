@@ -140,8 +140,7 @@ def _header_beside(source: Path) -> Header | None:
     if source.is_dir() or not folder.is_dir():
         return None
     try:
-        with RunDir(folder).read() as stored:
-            header = stored.attempt.header
+        header = RunDir(folder).newest_attempt().header
     except PasscurveError:
         return None
     return header if resolve.find_source(header) is not None else None

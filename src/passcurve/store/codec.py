@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from datetime import UTC, datetime
 from typing import Annotated, TypeAlias
 
 import msgspec
@@ -93,6 +94,11 @@ _INDEXED = msgspec.json.Decoder(decodable(IndexedLine))
 _PARTS = msgspec.json.Decoder(decodable(PartHeader))
 _FOOTERS = msgspec.json.Decoder(decodable(Footer))
 BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def utc_now() -> str:
+    """Return the time, in UTC, as ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def encode(record: VerdictLine | PartHeader | Footer) -> bytes:

@@ -14,7 +14,6 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 
@@ -22,6 +21,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from passcurve.errors import StoreError, UsageError, place_error
+from passcurve.store.codec import utc_now
 from passcurve.store.parts import PartWriter
 from passcurve.store.samples import RawRow, RowContent
 from passcurve.store.whole_files import write_whole
@@ -179,7 +179,7 @@ class Completions:
             self._rows += 1
         self.stored = self.totals.samples
         """Number of samples at the beginning of this session."""
-        dated = msgspec.structs.replace(config, started_at=_now())
+        dated = msgspec.structs.replace(config, started_at=utc_now())
         session = 1 + max((_session(path) for path in (*configs, *self._parts)), default=0)
         try:
             write_whole(folder / f"config-{session:03d}.json", msgspec.json.format(msgspec.json.encode(dated)) + b"\n")
@@ -236,10 +236,6 @@ class Completions:
         with self._lock:
             self._closed = True
             self._writer.close()
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def stored_completions(folder: Path) -> Iterator[Completion]:

@@ -13,7 +13,6 @@ import contextlib
 import errno
 import os
 from collections.abc import Collection, Iterable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -21,7 +20,7 @@ import msgspec
 from passcurve.diagnosis import Diagnosis
 from passcurve.errors import DataError, PlaceError, StoreError, UsageError, place_error
 from passcurve.store import codec
-from passcurve.store.codec import Footer, IndexedLine, PartHeader, VerdictLine
+from passcurve.store.codec import Footer, IndexedLine, PartHeader, VerdictLine, utc_now
 from passcurve.store.parts import LOCK, PartWriter, RunLock, footer_path, parse_name, part_path
 from passcurve.store.programs import ProgramTable
 from passcurve.store.samples_file import SamplesFile, has_changed
@@ -60,18 +59,21 @@ class RunDir:
         except OSError as error:
             raise self._unreadable(error) from error
 
+    def newest_attempt(self) -> Attempt:
+        """Return the newest finished attempt, or the newest when none is finished; raise StoreError without any."""
+        attempts = self.attempts()
+        if not attempts:
+            raise StoreError(f"{str(self.path)!r} holds no verdicts yet")
+        return next((attempt for attempt in reversed(attempts) if attempt.finished), attempts[-1])
+
     def read(self) -> StoredVerdicts:
-        """Return the verdicts of the newest finished attempt, or of the newest when none is finished.
+        """Return the verdicts of the newest attempt, as ``newest_attempt`` does.
 
         Raises StoreError when there is no attempt, when it cannot be read, or when it was finished and verdicts of it
         are lost.  Close the result.
         """
-        attempts = self.attempts()
-        if not attempts:
-            raise StoreError(f"{str(self.path)!r} holds no verdicts yet")
-        finished = [attempt for attempt in attempts if attempt.finished]
-        stored = StoredVerdicts((finished or attempts)[-1])
-        footer = self.footer(stored.attempt) if finished else None
+        stored = StoredVerdicts(self.newest_attempt())
+        footer = self.footer(stored.attempt) if stored.attempt.finished else None
         if footer is not None and not stored.has_all(footer):
             count = len(stored)
             stored.close()
@@ -103,7 +105,7 @@ class RunDir:
             if same and not same[-1].finished:
                 return JudgingSession(self, lock, header, same[-1])
             number = max(self._numbers(), default=0) + 1
-            fresh = Attempt(number=number, digest=digest, header=header, started_at=_now(), parts=(), finished=False)
+            fresh = Attempt(number=number, digest=digest, header=header, started_at=utc_now(), parts=(), finished=False)
             was_cut = bool(attempts) and not attempts[-1].finished and has_lines(attempts[-1])
             abandoned = changed_settings(attempts[-1].header, header) if was_cut else ()
             return JudgingSession(self, lock, header, fresh, abandoned)
@@ -259,7 +261,7 @@ class JudgingSession(StoredVerdicts):
         first = PartHeader(
             attempt=attempt.number,
             session=(name.session or 0) if (name := parse_name(path.name)) else 0,
-            started_at=_now(),
+            started_at=utc_now(),
             digest=attempt.digest,
             header=header,
         )
@@ -346,7 +348,7 @@ class JudgingSession(StoredVerdicts):
         self._open_writer().sync()
         footer = Footer(
             attempt=self.attempt.number,
-            finished_at=_now(),
+            finished_at=utc_now(),
             digest=self.attempt.digest,
             planned=planned,
             malformed=malformed,
@@ -394,7 +396,3 @@ def _are_moved(was: Collection[str], now: Collection[str]) -> bool:
     """Tell whether two lists of files are the same, some of them in another place."""
     pairs = [(Path(old), Path(new)) for old, new in zip(was, now, strict=False)]
     return len(was) == len(now) and all(old == new or (old.name == new.name and not old.exists()) for old, new in pairs)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -68,11 +68,9 @@ class Pages:
         """Return some verdicts of a large run; raise DataError as ``report`` does."""
         path = self._find(name)
         summary = self._runs.summary(path)
-        attempts = RunDir(path).attempts()
-        if summary is None or not attempts:
+        if summary is None:
             raise DataError(f"{name!r} has no verdicts yet")
-        finished = [attempt for attempt in attempts if attempt.finished]
-        page = read_page((finished or list(attempts))[-1].parts, parse_place(place), status)
+        page = read_page(RunDir(path).newest_attempt().parts, parse_place(place), status)
         return render_rows(
             _row(summary), page.verdicts, str(page.after) if page.after else "", status, PAGE_ROWS
         ).encode()

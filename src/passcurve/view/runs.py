@@ -65,14 +65,11 @@ class Runs:
     def summary(self, path: Path) -> RunSummary | None:
         """Return one run; None while it has no verdict."""
         try:
-            attempts = RunDir(path).attempts()
-            if not attempts:
-                return None
-            attempt = ([attempt for attempt in attempts if attempt.finished] or attempts)[-1]
+            attempt = RunDir(path).newest_attempt()
             footer = RunDir(path).footer(attempt) if attempt.finished else None
             statuses = footer.statuses if footer is not None else self._count(attempt)
         except (PasscurveError, OSError):
-            # It was removed, or it is damaged: the report on it says so.
+            # It has none yet, it was removed, or it is damaged: the report on it says so.
             return None
         return RunSummary(
             name=path.relative_to(self.folder).as_posix(),
