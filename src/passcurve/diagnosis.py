@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from passcurve.types import Estimate
+from passcurve.types.amounts import part_of
 
 MAX_SHARE = 0.05
 """Share of unreadable rows, or of excluded problems, above which a score is withheld."""
@@ -103,12 +104,11 @@ def diagnose(scope: Scope, report: InputReport, *, accept_input: bool, accept_be
     withheld = [f"{finding.text} (--accept-input insists)" for finding in fatal]
     faulty = sum(exclusion.kind != "package" for exclusion in scope.excluded)
     if scope.excluded and not scope.covered:
-        withheld.append(
-            f"no problem is left to score, all {scope.candidates} are excluded: see `passcurve bench check BENCHMARK`"
-        )
+        every = "the only one is" if scope.candidates == 1 else f"all {scope.candidates} are"
+        withheld.append(f"no problem is left to score, {every} excluded: see `passcurve bench check BENCHMARK`")
     elif faulty > MAX_SHARE * scope.candidates and not accept_benchmark:
         withheld.append(
-            f"{faulty} of {scope.candidates} problems cannot be judged: see `passcurve bench check BENCHMARK` "
+            f"{part_of(faulty, scope.candidates, 'problem')} cannot be judged: see `passcurve bench check BENCHMARK` "
             "(--accept-benchmark insists)"
         )
     return Diagnosis(scope=scope, input=report, withheld="; ".join(withheld))

@@ -272,7 +272,7 @@ class TestEvaluate:
             ('{"task_id": "own/on", "completion": ""}', "row 2: .*'own/on' .*'own/one'"),
             ('{"task_id": "own/one"}', "row 2: 'completion'"),
             ("3", "row 2: 'task_id'"),
-            ("{", "after 1 rows"),
+            ("{", "after 1 row:"),
         ],
     )
     def test_a_bad_row(self, tmp_path: Path, problems: str, line: str, expected: str) -> None:

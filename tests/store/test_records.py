@@ -286,7 +286,7 @@ def test_inspect_logs(tmp_path: Path) -> None:
     unscored = [*samples, log_sample("c", 1, float("nan"))]
     (tmp_path / "unscored.json").write_text(json.dumps(LOG | {"samples": unscored}))
     run = read_counts(tmp_path / "unscored.json")
-    assert ("1 of 5 samples have no verdict", 4) == (run.withheld, sum(count.n for count in run.counts))
+    assert ("1 of 5 samples has no verdict", 4) == (run.withheld, sum(count.n for count in run.counts))
 
 
 @pytest.mark.parametrize(

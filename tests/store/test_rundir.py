@@ -293,7 +293,7 @@ class TestDamage:
         part = self.finished(rundir, header, line)
         lines = part.read_bytes().splitlines(keepends=True)
         part.write_bytes(b"".join(lines[:3] + lines[4:]))
-        with pytest.raises(StoreError, match="finished with 4 verdicts, of which 3 can be read"):
+        with pytest.raises(StoreError, match="damaged: 3 of 4 verdicts can be read"):
             rundir.read()
         with rundir.open_session(header) as run:
             assert [0, 1, 3] == list(run.rows())

@@ -13,6 +13,7 @@ from passcurve.report.diagnosis import coverage
 from passcurve.store.run_counts import RunCounts
 from passcurve.store.verdicts import require_finished
 from passcurve.types import Counts
+from passcurve.types.amounts import amount, are, part_of
 
 _SHOWN = 3
 
@@ -32,8 +33,8 @@ def require_score(run: RunCounts, name: str) -> None:
     scope = run.diagnosis.scope if run.diagnosis is not None else None
     if scope is not None and (missing := scope.missing(len(run.counts))):
         raise DataError(
-            f"{name!r} has no sample of {missing} of {scope.requested} problems, so it has no score: judge it with "
-            "--subset, or choose problems with --problems"
+            f"{name!r} has no sample of {part_of(missing, scope.requested, 'problem')}, so it has no score: "
+            "judge it with --subset, or choose problems with --problems"
         )
 
 
@@ -73,7 +74,7 @@ def require_samples(counts: Sequence[Counts], name: str, k: int) -> None:
     """Raise DataError when a problem has fewer than k samples."""
     least = min(counts, key=lambda count: count.n, default=None)
     if least is not None and least.n < k:
-        samples = f"{least.n} sample{'s' * (least.n != 1)}"
+        samples = amount(least.n, "sample")
         raise DataError(f"{name!r} has {samples} of {least.problem_id!r}: pass@{k} needs {k}")
 
 
@@ -110,10 +111,12 @@ def find_common(runs: Sequence[RunCounts], names: Sequence[str], *, common: bool
         raise DataError(f"{'; '.join(differences)}; they have no problem in common")
     if not common:
         listed = ", ".join(ids[:_SHOWN]) + (", ..." if len(ids) > _SHOWN else "")
-        is_are = "problem is" if len(ids) == 1 else "problems are"
-        raise DataError(f"{'; '.join(differences)}; {len(ids)} {is_are} common ({listed}): --common compares those")
+        raise DataError(
+            f"{'; '.join(differences)}; {amount(len(ids), 'problem')} {are(len(ids))} common ({listed}): "
+            "--common compares those"
+        )
     sizes = " and ".join(str(len(one)) for one in sets)
-    return CommonProblems(ids, (*differences, f"compared on the {len(ids)} common problems of {sizes}"))
+    return CommonProblems(ids, (*differences, f"compared on the {amount(len(ids), 'common problem')} of {sizes}"))
 
 
 def describe_coverage(runs: Sequence[RunCounts], problems: int) -> str:

@@ -26,6 +26,7 @@ from passcurve.signature import signature
 from passcurve.store.run_counts import RunCounts, read_counts
 from passcurve.store.tally import select_counts
 from passcurve.types import Counts, Header, Interval
+from passcurve.types.amounts import amount
 
 if TYPE_CHECKING:
     from passcurve.stats import Plan
@@ -152,8 +153,8 @@ def read_sweep(paths: Sequence[Path], temperatures: Sequence[float] = (), k: int
     names = unique_names(runs)
     ids = find_common(runs, names).ids
     if temperatures and len(temperatures) != len(runs):
-        values = f"{len(temperatures)} value{'s' * (len(temperatures) != 1)}"
-        raise UsageError(f"--temperatures has {values} for {len(runs)} runs; name one for each run")
+        values = amount(len(temperatures), "value")
+        raise UsageError(f"--temperatures has {values} for {amount(len(runs), 'run')}; name one for each run")
     rows: dict[float, Sequence[Counts]] = {}
     for at, (run, name) in enumerate(zip(runs, names, strict=True)):
         require_score(run, name)

@@ -28,6 +28,7 @@ from passcurve.store.rundir import RunDir
 from passcurve.store.samples import read_rows
 from passcurve.store.verdicts import StoredVerdicts
 from passcurve.types import Benchmark, Completion, Header, Problem, Script, Verdict
+from passcurve.types.amounts import amount, are
 
 _KS = {"cruxeval-scored": (1, 5)}
 _SCRIPTS = ("multipl-e", "multipl-e-output")
@@ -143,7 +144,7 @@ def _read_run(run: Path, cache_dir: Path, notes: list[str], *, stale: bool) -> t
     if diagnosis is not None and diagnosis.withheld:
         notes.append(f"the score of this run is withheld: {diagnosis.withheld}")
     if excluded:
-        notes.append(f"{len(excluded)} excluded problems are left out, as in the score")
+        notes.append(f"{amount(len(excluded), 'excluded problem')} {are(len(excluded))} left out, as in the score")
     return header, Record(kind="run", samples=samples)
 
 

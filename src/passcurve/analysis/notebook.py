@@ -26,6 +26,7 @@ from passcurve.store.arrow import INSTALL, import_pyarrow
 from passcurve.store.lines import read_lines
 from passcurve.store.rundir import RunDir
 from passcurve.types import Counts, Estimate, Metric
+from passcurve.types.amounts import amount
 
 if TYPE_CHECKING:
     from passcurve.judging.request import Result
@@ -216,7 +217,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         attempted = [problem for problem in self.counts if problem.n]
         scope = self.diagnosis.scope if self.diagnosis is not None else None
         scope = scope or Scope(total=len(self.counts), requested=len(self.counts))
-        return f"{sum(problem.n for problem in attempted):,} samples of {coverage(scope, len(attempted))}"
+        return f"{amount(sum(problem.n for problem in attempted), 'sample')} of {coverage(scope, len(attempted))}"
 
     def _faults(self) -> list[str]:
         return fault_lines(self.diagnosis, self.findings)
@@ -272,8 +273,9 @@ def of_result(result: Result, notes: Sequence[str] = (), folder: TemporaryFolder
     """Return what judging has just given as a Run."""
     notes = [*notes, *result.notes]
     if result.malformed_lines:
-        first = result.malformed[0]
-        notes.append(f"{result.malformed_lines} lines are no rows and do not count; line {first.line}: {first.reason}")
+        first, count = result.malformed[0], result.malformed_lines
+        lines = "1 line is no row and does" if count == 1 else f"{count:,} lines are no rows and do"
+        notes.append(f"{lines} not count; line {first.line}: {first.reason}")
     return Run(
         path=Path(result.run),
         counts=result.counts,

@@ -16,6 +16,7 @@ from passcurve.signature import signature
 from passcurve.store.run_counts import RowFacts, RunCounts, read_counts
 from passcurve.store.tally import select_counts
 from passcurve.types import Counts, Curve, Estimate, Header, SuiteScore
+from passcurve.types.amounts import amount, have, part_of
 
 if TYPE_CHECKING:
     from passcurve.stats.metrics import ScoreRequest
@@ -109,7 +110,8 @@ def score_run(path: Path, request: ScoreRequest, cache_dir: Path, *, stale: bool
     )
     estimates = scored.estimates
     if not run.finished:
-        reason = f"the run is not finished: {sum(count.n for count in counts):,} verdicts so far; judge it to its end"
+        verdicts = amount(sum(count.n for count in counts), "verdict")
+        reason = f"the run is not finished: {verdicts} so far; judge it to its end"
         estimates = tuple(msgspec.structs.replace(estimate, reason=reason) for estimate in estimates)
     elif withheld := run.withheld or _without_sample(run, counts):
         estimates = withhold(estimates, withheld)
@@ -152,8 +154,7 @@ def _without_sample(run: RunCounts, counts: Sequence[Counts]) -> str:
     if run.diagnosis is None:
         return ""
     missing = run.diagnosis.scope.missing(len(counts))
-    has = "has" if missing == 1 else "have"
-    return f"{missing} of {run.diagnosis.scope.requested} problems {has} no sample" if missing else ""
+    return f"{part_of(missing, run.diagnosis.scope.requested, 'problem')} {have(missing)} no sample" if missing else ""
 
 
 def read_curve(path: Path, cache_dir: Path, level: float = 0.95, *, stale: bool = False) -> tuple[ScoredRun, Curve]:

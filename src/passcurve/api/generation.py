@@ -24,6 +24,7 @@ from passcurve.models.backend import Backend
 from passcurve.models.function import Function
 from passcurve.store.completions import SessionConfig
 from passcurve.types import Benchmark, Decoding, Generation
+from passcurve.types.amounts import amount, are
 
 Watch = Callable[[Progress], None]
 
@@ -180,8 +181,9 @@ def _generate(
             raise ModelError(str(error)) from cause
         raise
     if result.generated is not None and result.generated.ended_by:
-        stored = f"; {result.generated.stored} texts are kept in {result.run!r}" if folder is None else ""
-        raise ModelError(result.generated.ended_by + stored) from getattr(backend, "error", None)
+        count = result.generated.stored
+        kept = f"; {amount(count, 'text')} {are(count)} kept in {result.run!r}" if folder is None else ""
+        raise ModelError(result.generated.ended_by + kept) from getattr(backend, "error", None)
     failures = result.generated.failures if result.generated is not None else ()
     return notebook.of_result(result, (*prepared.notes, *failures), folder)
 

@@ -8,6 +8,7 @@ import re
 
 from passcurve.errors import UsageError, nearest
 from passcurve.types import Benchmark, Problem
+from passcurve.types.amounts import are, have, part_of
 
 _RANGE = re.compile(r"(.*/)?([0-9]{1,9})-([0-9]{1,9})")
 
@@ -44,8 +45,9 @@ def describe_undated(benchmark: Benchmark, pattern: str) -> str:
     undated = [problem.id for problem in problems if not problem.date]
     if not undated:
         return ""
-    has, are = ("has", "is") if len(undated) == 1 else ("have", "are")
-    return f"{len(undated)} of {len(problems)} problems {has} no date and {are} left out, as {undated[0]}"
+    count = len(undated)
+    part = part_of(count, len(problems), "problem")
+    return f"{part} {have(count)} no date and {are(count)} left out, as {undated[0]}"
 
 
 def choose_problems(benchmark: Benchmark, pattern: str) -> tuple[Problem, ...]:

@@ -36,6 +36,7 @@ from passcurve.bench.parsed_file import ParsedFile, parse_file
 from passcurve.bench.writing import choose_language
 from passcurve.errors import DataError, UnknownNameError, UsageError, nearest
 from passcurve.types import Benchmark, Header, Problem
+from passcurve.types.amounts import are, part_of
 
 _MAX_IDS = 3
 
@@ -265,7 +266,10 @@ def _benchmark(
         count, digest = len(problems), ""
         problems, has_changed = choose_language(problems, options.language, source)
         if left_out := count - len(problems):
-            notes = (*notes, f"{left_out} of {count} problems are not for programs in {options.language}")
+            notes = (
+                *notes,
+                f"{part_of(left_out, count, 'problem')} {are(left_out)} not for programs in {options.language}",
+            )
         name = f"{name}-{options.language}" if has_changed else name
     return Benchmark(
         name=f"{name}-{options.task}" if options.task else name,

@@ -24,6 +24,7 @@ from passcurve.cli.stored_run import (
 )
 from passcurve.store.locate import find_run_dir, name_choice
 from passcurve.types import LEAST_TIMEOUT_S, MOST_TIMEOUT_S, Benchmark, Header, Limits
+from passcurve.types.amounts import amount, are
 
 if TYPE_CHECKING:
     from passcurve.analysis.variants import Variant
@@ -163,9 +164,10 @@ def _write_autopsy(result: Autopsy, flips: int, as_json: bool) -> None:
     from passcurve.report.diagnosis import diagnosis_lines, diagnosis_record
 
     if result.malformed:
-        warn(f"{result.malformed} lines are not rows (passcurve judge lists them)")
+        lines = "1 line is no row" if result.malformed == 1 else f"{result.malformed:,} lines are no rows"
+        warn(f"{lines} (passcurve judge says why)")
     if result.owed:
-        warn(f"{result.owed} programs are owed: judging them failed; run the command again")
+        warn(f"{amount(result.owed, 'program')} {are(result.owed)} owed: judging them failed; run the command again")
     for line in diagnosis_lines(result.diagnosis):
         warn(line)
     record = msgspec.to_builtins(result)

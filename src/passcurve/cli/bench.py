@@ -20,6 +20,7 @@ from passcurve.cli.options import AsJson, Language, Packages, Profile, Task
 from passcurve.cli.output import write, write_json
 from passcurve.errors import UsageError
 from passcurve.types import DEFAULT_TIMEOUT_S, LEAST_TIMEOUT_S, MOST_TIMEOUT_S, Limits
+from passcurve.types.amounts import amount
 
 if TYPE_CHECKING:
     from passcurve.analysis.bench_check import CheckedProblem
@@ -110,7 +111,6 @@ def check(
     workers_admitted, memory_bytes, _ = config.fit_to_machine(workers, None)
     benchmark = resolve.load(name, config.cache_dir(), reading_options(profile, task, language))
     from passcurve.analysis import bench_check
-    from passcurve.report.terminal import amount
 
     limits = Limits(timeout_s=timeout, memory_bytes=memory_bytes)
     checked = bench_check.check_benchmark(

@@ -11,6 +11,7 @@ import typer
 from passcurve import config
 from passcurve.cli.options import AsJson, Stale
 from passcurve.cli.output import warn, write, write_json
+from passcurve.types.amounts import amount
 
 
 def convert(
@@ -30,7 +31,6 @@ def convert(
 ) -> None:
     """Write samples, and verdicts where the format holds them, as another harness would."""
     from passcurve.analysis import convert as conversion
-    from passcurve.report.terminal import amount
 
     made = conversion.convert_file(source, target, to, benchmark, config.cache_dir(), stale=stale)
     if as_json:

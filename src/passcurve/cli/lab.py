@@ -15,6 +15,7 @@ from passcurve.cli.options import AsJson, Plots, PlotTheme, Seed, Theme
 from passcurve.cli.output import terminal_width, write_json, write_lines
 from passcurve.cli.pictures import check_plots, draw
 from passcurve.errors import UsageError
+from passcurve.types.amounts import amount
 
 app = Commands(
     help="Understand pass@k: lessons with a table, a picture and three sentences.",
@@ -167,7 +168,7 @@ def mixture(
 
         samples, passed = compare.read_finished_counts(run, min(ks))
         if k is not None and max(ks) > min(samples):
-            raise UsageError(f"k={max(ks)} exceeds the {min(samples)} samples that some problem has")
+            raise UsageError(f"k={max(ks)} exceeds the {amount(min(samples), 'sample')} that some problem has")
         numbers = lesson.measure_run(str(run), samples, passed, ks)
     else:
         numbers = lesson.mixture(models or lesson.MODELS, ks, n=n, seed=seed)

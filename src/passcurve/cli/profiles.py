@@ -115,7 +115,8 @@ def _compare(
     with Display() as display:
         result = compare_profiles(names, request, display.show_progress)
     if result.malformed:
-        warn(f"{result.malformed} lines are not rows (passcurve judge lists them)")
+        lines = "1 line is no row" if result.malformed == 1 else f"{result.malformed:,} lines are no rows"
+        warn(f"{lines} (passcurve judge says why)")
     leave_record(folder, "profiles", msgspec.to_builtins(result))
     if as_json:
         write_json(msgspec.to_builtins(result))

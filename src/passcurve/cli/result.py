@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from passcurve.cli.output import terminal_width, warn
+from passcurve.types.amounts import amount, are, have, part_of
 
 if TYPE_CHECKING:
     from passcurve.cli.request import Gate
@@ -62,9 +63,8 @@ def write_warnings(result: Result, samples: str) -> None:
     for line in diagnosis.diagnosis_lines(result.diagnosis):
         warn(line)
     if missing := _count_missing(result):
-        has = "has" if missing == 1 else "have"
         warn(
-            f"{missing} of {result.problems} problems {has} no sample, so there is no score"
+            f"{part_of(missing, result.problems, 'problem')} {have(missing)} no sample, so there is no score"
             # Rows of tasks that the benchmark lacks may be theirs.
             + ("" if result.malformed_lines else ": --subset scores the others, --problems chooses some")
         )
@@ -80,7 +80,7 @@ def write_warnings(result: Result, samples: str) -> None:
         reason = "judging them failed; run the command again"
         if result.generated is not None:
             reason = "they were not generated or not judged; run the same command to resume"
-        warn(f"{result.owed} of {result.samples} samples are owed: {reason}")
+        warn(f"{part_of(result.owed, result.samples, 'sample')} {are(result.owed)} owed: {reason}")
 
 
 def _count_missing(result: Result) -> int:
@@ -203,4 +203,4 @@ def headline(source: str, counts: Sequence[Counts], scope: Scope | None) -> str:
 
     samples, attempted = sum(count.n for count in counts), sum(count.n > 0 for count in counts)
     scope = scope or Scope(total=len(counts), requested=len(counts))
-    return f"{source}: {samples:,} sample{'s' * (samples != 1)} of {coverage(scope, attempted)}"
+    return f"{source}: {amount(samples, 'sample')} of {coverage(scope, attempted)}"

@@ -18,6 +18,7 @@ from passcurve.store.input_report import unknown_tasks_finding
 from passcurve.store.lines import read_lines
 from passcurve.store.samples import FindTask, MalformedLine, RawRow, follow_rows, read_rows, scan_rows
 from passcurve.types import Completion, GenerationProgress
+from passcurve.types.amounts import amount
 
 MAX_MALFORMED = 1000
 """Malformed lines whose reasons are kept."""
@@ -283,7 +284,7 @@ def no_rows_error(path: Path, source: Source, task_ids: Collection[str]) -> Pass
         return DataError(f"{str(path)!r} holds no sample of these problems")
     reasons = "; ".join(progress.failures[:_MOST_REASONS])
     if len(progress.failures) > _MOST_REASONS:
-        reasons += f"; and {len(progress.failures) - _MOST_REASONS} more problems"
+        reasons += f"; and {amount(len(progress.failures) - _MOST_REASONS, 'more problem')}"
     return ModelError(reasons)
 
 
@@ -297,6 +298,6 @@ def _explain_no_rows(path: Path, source: Source, task_ids: Collection[str]) -> s
         if len(numbers) == len(source.malformed) and is_row_number(numbers, task_ids):
             reason = f"`{first.field}` numbers the rows ({numbers[0]} to {numbers[-1]}) and names no task"
             return f"{str(path)!r} has no row to judge: {reason}; write the id of its task into each row as `task_id`"
-        lines = f"{count} malformed line{'s' * (count != 1)}"
+        lines = amount(count, "malformed line")
         return f"{str(path)!r} has no row to judge: {lines}; line {first.line}: {first.reason}"
     return f"{str(path)!r} has no row to judge"

@@ -25,6 +25,7 @@ from passcurve.store.rundir import JudgingSession
 from passcurve.store.samples_file import FileState, identify
 from passcurve.store.tally import select_counts
 from passcurve.types import Counts, Estimate, Header, Problem, SuiteScore, language_of
+from passcurve.types.amounts import have, part_of
 
 if TYPE_CHECKING:
     from passcurve.stats.metrics import Scores
@@ -232,7 +233,7 @@ def _with_missing(run: FinishedRun, diagnosis: Diagnosis) -> Diagnosis:
     missing = scope.missing(sum(count.problem_id not in scope.faulty for count in run.collector.tally.counts()))
     if diagnosis.withheld or not missing:
         return diagnosis
-    reason = f"{missing} of {scope.requested} problems {'has' if missing == 1 else 'have'} no sample"
+    reason = f"{part_of(missing, scope.requested, 'problem')} {have(missing)} no sample"
     return msgspec.structs.replace(diagnosis, withheld=reason)
 
 

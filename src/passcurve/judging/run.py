@@ -34,6 +34,7 @@ from passcurve.store.results import check_writable
 from passcurve.store.rundir import JudgingSession, RunDir
 from passcurve.store.samples_file import file_state
 from passcurve.types import Generation, Header, Problem
+from passcurve.types.amounts import are, part_of
 
 __all__ = ["Progress", "Request", "Result", "judge", "run"]
 
@@ -146,7 +147,7 @@ def _judge_rows(
         collector.flush()
         tally = collector.tally
         raise Interrupted(
-            f"{tally.scored} of {tally.planned} rows read are judged and stored in "
+            f"{part_of(tally.scored, tally.planned, 'row')} read {are(tally.scored)} judged and stored in "
             f"{str(request.run)!r}; run the same command again to resume"
         ) from None
     finally:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from passcurve.errors import UsageError
 from passcurve.stats import dataset_interval, fail_at_k, pass_at_k, plus_two_t
+from passcurve.types.amounts import amount
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -86,7 +87,9 @@ def budget(
     samples, passed = np.broadcast_arrays(np.asarray(n, dtype=np.int64), np.atleast_1d(np.asarray(c, dtype=np.int64)))
     m, most, least = samples.size, int(samples.max()), int(samples.min())
     if k > least:
-        raise UsageError(f"k={k} exceeds the {least} samples that some problem has: no unbiased estimator exists")
+        raise UsageError(
+            f"k={k} exceeds the {amount(least, 'sample')} that some problem has: no unbiased estimator exists"
+        )
     if m < 2:
         raise UsageError("a budget needs at least two problems")
     ns = tuple(sorted(set(ns) or _halve(most, k), reverse=True))

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from passcurve.errors import UsageError
 from passcurve.stats import pass_at_k, unbiased_variance
+from passcurve.types.amounts import amount
 
 FloatArray = NDArray[np.float64]
 
@@ -82,7 +83,7 @@ def measure_run(name: str, n: ArrayLike, c: ArrayLike, ks: Sequence[int] = KS) -
     least = int(samples.min())
     k_values = tuple(sorted({k for k in ks if k <= least}))
     if not k_values:
-        raise UsageError(f"k={min(ks)} exceeds the {least} samples that some problem has")
+        raise UsageError(f"k={min(ks)} exceeds the {amount(least, 'sample')} that some problem has")
     table = pass_at_k(samples[:, None], passed[:, None], np.array([1, *k_values])[None, :])
     value = [math.fsum(column) / samples.size for column in table.T]
     model = Model(

@@ -19,6 +19,7 @@ from passcurve.models.backend import Settings, public_address
 from passcurve.models.rate_limit import RateLimit
 from passcurve.models.retry import is_retryable, retry_delay
 from passcurve.models.sanitize import one_line
+from passcurve.types.amounts import amount
 
 MAX_RESPONSE_BYTES = 64 << 20
 _CONNECT_S = 10.0
@@ -128,8 +129,7 @@ class ServerClient:
         if attempt > self._server.max_retries or delay is None:
             asks = f" (Retry-After: {one_line((error.retry_after or '').encode())})" if delay is None else ""
             raise ModelError(
-                f"{self.root} gave no answer in {attempt} attempt{'s' if attempt > 1 else ''}: "
-                f"{self._hide(str(error))}{asks}"
+                f"{self.root} gave no answer in {amount(attempt, 'attempt')}: {self._hide(str(error))}{asks}"
             ) from None
         if delay.is_from_server:
             # The server would refuse the other threads' requests too.

@@ -15,6 +15,7 @@ import msgspec
 from passcurve.errors import DataError, ModelError, UsageError
 from passcurve.models.backend import SampleRequest, ServerDefaults, Settings
 from passcurve.types import Reply, SampleKey
+from passcurve.types.amounts import amount
 from passcurve.types.decoding import decodable
 from passcurve.types.files import BOM, GZIP
 
@@ -74,9 +75,8 @@ class Recorded:
         offsets = self._offsets.get(problem_id, array("Q"))
         for index in request.indices:
             if index >= len(offsets):
-                raise ModelError(
-                    f"recorded: {str(self._path)!r} has {len(offsets)} samples of {problem_id!r}, not {index + 1}"
-                )
+                samples = amount(len(offsets), "sample")
+                raise ModelError(f"recorded: {str(self._path)!r} has {samples} of {problem_id!r}, not {index + 1}")
             with self._lock:
                 self._file.seek(offsets[index])
                 row = _read(self._file.readline())

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from passcurve.report.diagnosis import coverage
 from passcurve.report.records import Autopsy, Flip, MissingImports, Pattern, Ruling, Side
-from passcurve.report.terminal import amount, number, number_or_dash, printable
+from passcurve.report.terminal import number, number_or_dash, printable
+from passcurve.types.amounts import amount, part_of
 
 _LINES = 40
 """Largest number of lines of a program that are shown."""
@@ -34,7 +35,7 @@ def autopsy_lines(autopsy: Autopsy, flips_shown: int, width: int) -> Iterator[st
     share = number(autopsy.passed_anywhere / autopsy.samples) if autopsy.samples else "-"
     heading = "right up to formatting" if len({ruling.profile for ruling in autopsy.rulings}) == 1 else "right anywhere"
     yield (
-        f"  {heading}: {autopsy.passed_anywhere:,} of {amount(autopsy.samples, 'sample')} ({share}) pass "
+        f"  {heading}: {part_of(autopsy.passed_anywhere, autopsy.samples, 'sample')} ({share}) pass "
         f"under some policy"
         + (f", pass@{best.k} {number(best.value)}" if best.value is not None else "")
         + f"; {first.policy} loses {autopsy.passed_anywhere - first.passed:,} of them"

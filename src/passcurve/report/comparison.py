@@ -10,6 +10,7 @@ from passcurve.report import methods
 from passcurve.report.records import ComparedRuns, Difference, Pair, RunFinding
 from passcurve.report.terminal import number, printable
 from passcurve.types import Counts, Interval
+from passcurve.types.amounts import amount
 
 if TYPE_CHECKING:
     from passcurve.stats import Plan
@@ -46,8 +47,7 @@ def passes_of_samples(counts: Counts) -> str:
 def comparison_lines(comparison: ComparedRuns, *, verbose: bool = False) -> Iterator[str]:
     """Return a comparison, a block for each pair; with ``verbose`` also variances and the sentence for a paper."""
     name = f"{comparison.benchmark}: " if comparison.benchmark else ""
-    problems = f"{comparison.problems} problem{'s' * (comparison.problems != 1)}"
-    yield f"{name}{len(comparison.runs)} runs on the same {problems}"
+    yield f"{name}{len(comparison.runs)} runs on the same {amount(comparison.problems, 'problem')}"
     if comparison.coverage:
         yield printable(f"  covered: {comparison.coverage}")
     yield from run_finding_lines(comparison.findings)
@@ -79,8 +79,7 @@ def _difference_lines(difference: Difference, *, verbose: bool) -> Iterator[str]
         f"A - B {signed(difference.difference)}"
     )
     yield (
-        f"    A is ahead on {difference.wins} problem{'s' * (difference.wins != 1)}, B on {difference.losses}, "
-        f"even on {difference.ties}"
+        f"    A is ahead on {amount(difference.wins, 'problem')}, B on {difference.losses}, even on {difference.ties}"
     )
     for name, interval in (("new problems", difference.new_problems), ("resampling", difference.these_problems)):
         if interval is not None:

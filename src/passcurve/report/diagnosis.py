@@ -8,6 +8,7 @@ from typing import Any
 
 from passcurve.diagnosis import Diagnosis, Finding, Scope
 from passcurve.report.terminal import printable, truncate
+from passcurve.types.amounts import are, part_of
 
 _EXCLUDED_SHOWN = 5
 _KINDS = {
@@ -25,7 +26,8 @@ def diagnosis_lines(diagnosis: Diagnosis) -> list[str]:
     if excluded:
         kinds = Counter(exclusion.kind for exclusion in excluded)
         listed = ", ".join(f"{count} {_KINDS[kind]}" for kind, count in kinds.items())
-        lines.append(f"benchmark: {len(excluded)} of {diagnosis.scope.candidates} problems are excluded: {listed}")
+        part = part_of(len(excluded), diagnosis.scope.candidates, "problem")
+        lines.append(f"benchmark: {part} {are(len(excluded))} excluded: {listed}")
         named = (f"  {exclusion.problem_id}: {exclusion.reason}" for exclusion in excluded)
         lines += truncate(named, _EXCLUDED_SHOWN, "more (passcurve bench check BENCHMARK lists all)")
     if diagnosis.withheld:

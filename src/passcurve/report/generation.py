@@ -7,8 +7,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from passcurve.report.terminal import amount, number, printable, truncate
+from passcurve.report.terminal import number, printable, truncate
 from passcurve.types import Counts, Estimate, GenerationProgress, Prices
+from passcurve.types.amounts import amount, part_of, were
 
 _FAILURES_SHOWN = 5
 _MODELS_SHOWN = 5
@@ -44,17 +45,20 @@ def final_lines(progress: GenerationProgress) -> list[str]:
     if progress.latency_s and progress.stored:
         parts.append(f"mean latency {progress.latency_s / progress.stored:.2f} s")
     if progress.retried:
-        parts.append(f"{progress.retried:,} attempts failed and were made again")
+        parts.append(f"{amount(progress.retried, 'attempt')} failed and {were(progress.retried)} made again")
     lines = [f"  generated: {'; '.join(parts)}"]
     if progress.stored > progress.planned:
         lines.append(f"  more than asked for: {progress.stored:,} samples are stored, and all of them are scored")
     lines += _copies(progress)
     if progress.truncated:
         share = _share(progress.truncated, progress.stored)
-        lines.append(f"  truncated: {share} were cut off at the limit of tokens; --max-tokens raises it")
+        lines.append(
+            f"  truncated: {share} {were(progress.truncated)} cut off at the limit of tokens; --max-tokens raises it"
+        )
     if progress.filtered:
         share = _share(progress.filtered, progress.stored)
-        lines.append(f"  filtered: {share} were ended by the server's content filter, and count as the model's")
+        verb = f"{were(progress.filtered)} ended"
+        lines.append(f"  filtered: {share} {verb} by the server's content filter, which counts as the model's")
     if len(progress.server_models) > 1:
         names = (f"{printable(name)} ({count:,})" for name, count in progress.server_models.items())
         shown = ", ".join(truncate(names, _MODELS_SHOWN, "more"))
@@ -63,7 +67,7 @@ def final_lines(progress: GenerationProgress) -> list[str]:
 
 
 def _share(part: int, whole: int) -> str:
-    return f"{part:,} of {whole:,} samples ({part / whole:.1%})"
+    return f"{part_of(part, whole, 'sample')} ({part / whole:.1%})"
 
 
 def _copies(progress: GenerationProgress) -> list[str]:
@@ -138,9 +142,13 @@ def cost_line(progress: GenerationProgress, prices: Prices, counts: Sequence[Cou
     record = cost_record(progress, prices, counts)
     line = f"  cost: {record['total']:.4g} {prices.currency}"
     if record["solved"]:
-        line += f", {record['per_solved']:.4g} for each of {record['solved']} solved problems"
+        line += (
+            f", {record['per_solved']:.4g} for each of {record['solved']} solved problems"
+            if record["solved"] > 1
+            else ", for one solved problem"
+        )
     if progress.uncounted:
-        line += f"; at least, for the tokens of {progress.uncounted:,} requests are not known"
+        line += f"; at least, for the tokens of {amount(progress.uncounted, 'request')} are not known"
     return line
 
 

@@ -16,7 +16,8 @@ from passcurve.report.sentences import (
     urn_sentences,
 )
 from passcurve.report.tables import table
-from passcurve.report.terminal import amount, number, number_or_dash, printable
+from passcurve.report.terminal import number, number_or_dash, printable
+from passcurve.types.amounts import amount, are
 
 if TYPE_CHECKING:
     from passcurve.lab.budget import Budget
@@ -58,11 +59,15 @@ def urn_lines(lesson: Urn, width: int | None = None) -> list[str]:
         ]
         for example in lesson.reckoned
     ]
+    hold = "holds" if lesson.failing == "1" else "hold"
+    subsets = f"subset{'s' * (lesson.subsets != '1')}"
     counted = (
-        [f"  {lesson.failing} of {lesson.subsets} subsets hold no right sample"] if len(lesson.subsets) < DIGITS else []
+        [f"  {lesson.failing} of {lesson.subsets} {subsets} {hold} no right sample"]
+        if len(lesson.subsets) < DIGITS
+        else []
     )
     return [
-        f"an urn of {n} samples, {c} right; {k} are drawn and not put back",
+        f"an urn of {amount(n, 'sample')}, {c} right; {k} {are(k)} drawn and not put back",
         *table(["", "wrong balls left", "this one wrong", "all wrong so far"], steps, width=width),
         *([f"  ... and {len(lesson.steps) - _SHOWN} more"] if len(lesson.steps) > _SHOWN else []),
         *counted,
@@ -179,7 +184,8 @@ def mixture_lines(lesson: Mixture, width: int | None = None) -> list[str]:
         ]
         lines += [*table(heads, rows, left=0, width=width), ""]
     if any(model.simulated for model in lesson.models):
-        lines.append(f"  simulated: {lesson.n:,} samples of each of {lesson.m:,} such problems, seed {lesson.seed}")
+        size = f"{amount(lesson.n, 'sample')} of each of {amount(lesson.m, 'such problem')}"
+        lines.append(f"  simulated: {size}, seed {lesson.seed}")
     return [printable(line) for line in lines] + [f"  {sentence}" for sentence in mixture_sentences(lesson)]
 
 

@@ -13,8 +13,9 @@ from passcurve.report.comparison import p_value, run_finding_lines, signed
 from passcurve.report.plots import Sheet, sheet
 from passcurve.report.records import Match, MatchedRun, MatchValues
 from passcurve.report.tables import table
-from passcurve.report.terminal import amount, number, number_or_dash, printable
+from passcurve.report.terminal import number, number_or_dash, printable
 from passcurve.signature import digest
+from passcurve.types.amounts import amount, have, part_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,7 +72,8 @@ def _run_lines(run: MatchedRun, width: int | None, *, verbose: bool) -> Iterator
     yield from table(["", "right", "wrong", f"AUC within ({level})", "pooled", "corr."], rows, width=width)
     informative = max((ranking.informative for ranking in run.ranked.values()), default=0)
     yield "  right, wrong: mean over the samples that passed and over the others"
-    yield f"  AUC within problems and pooled: .5 is a coin; {informative} of {run.problems} problems have both kinds"
+    both = f"{part_of(informative, run.problems, 'problem')} {have(informative)} both kinds"
+    yield f"  AUC within problems and pooled: .5 is a coin; {both}"
     yield f"  corr.: point-biserial; CI: {run.resamples:,} bootstrap resamples of problems, seed {run.seed}"
     left = {NAMES[name]: ranking.left_out for name, ranking in run.ranked.items() if ranking.left_out}
     if left:

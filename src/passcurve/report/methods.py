@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from passcurve.diagnosis import Scope
 from passcurve.report.records import ComparedRuns
 from passcurve.types import Counts, Curve, Estimate, Header
+from passcurve.types.amounts import amount
 
 _CHEN = "Chen et al. (2021, arXiv:2107.03374)"
 _MADE = {
@@ -77,8 +78,8 @@ def describe_comparison(comparison: ComparedRuns) -> str:
     benchmark = f" of {comparison.benchmark}" if comparison.benchmark else ""
     covered = f" ({comparison.coverage})" if comparison.coverage else ""
     text = (
-        f"Runs were compared in {names} (unbiased estimator of {_CHEN}) on the same {comparison.problems} "
-        f"problems{benchmark}{covered}, problem by problem"
+        f"Runs were compared in {names} (unbiased estimator of {_CHEN}) on the same "
+        f"{amount(comparison.problems, 'problem')}{benchmark}{covered}, problem by problem"
     )
     parts = []
     level = None

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from passcurve.report.records import Disagreement, ProfileRuling, ProfileScore
-from passcurve.report.terminal import amount, number_or_dash, printable
+from passcurve.report.terminal import number_or_dash, printable
+from passcurve.types.amounts import amount
 
 _REASON_CHARACTERS = 100
 

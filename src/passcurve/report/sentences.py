@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from passcurve.report.comparison import p_value, signed
-from passcurve.report.terminal import amount, number, number_or_dash
+from passcurve.report.terminal import number, number_or_dash
+from passcurve.types.amounts import amount
 
 if TYPE_CHECKING:
     from passcurve.lab.budget import Budget, Size
@@ -26,9 +27,10 @@ def urn_sentences(lesson: Urn) -> list[str]:
     """Return three sentences on an urn."""
     n, c, k = lesson.n, lesson.c, lesson.k
     replaced = number(lesson.replaced.value)
+    wrong = "is wrong" if k == 1 else "are all wrong"
     first = (
-        f"The samples are an urn of {n} balls, {c} of them right: {k} drawn without putting back are all wrong with "
-        f"chance {number(lesson.fails.value)}, so pass@{k} is {short_fraction(lesson.passes)}."
+        f"The samples are an urn of {amount(n, 'ball')}, {c} of them right: {k} drawn without putting back {wrong} "
+        f"with chance {number(lesson.fails.value)}, so pass@{k} is {short_fraction(lesson.passes)}."
     )
     if lesson.replaced.fraction == lesson.passes.fraction:
         second = f"Putting each ball back gives {replaced} as well: the plug-in 1 - (1 - c/n)^k is right here."

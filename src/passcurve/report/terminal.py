@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from passcurve.types import Jail, Limits, Problem, Program, SampleKey, Status, SuiteOutcome, Verdict
+from passcurve.types.amounts import amount
 
 _MALFORMED_SHOWN = 10
 _NOTES_SHOWN = 5
@@ -81,11 +82,6 @@ def _first_observations(observations: Sequence[str]) -> str:
     )
 
 
-def amount(count: int, thing: str) -> str:
-    """Return a number of things, whose name is regular."""
-    return f"{count:,} {thing}{'s' * (count != 1)}"
-
-
 def truncate(lines: Iterable[str], limit: int, more: str, count: int | None = None) -> list[str]:
     """Return the first lines and the number of omitted ones; ``count`` is the total if not all lines are known."""
     every = list(lines)
@@ -117,7 +113,7 @@ def verdict_text(
     ]
     facts = [
         f"mode {verdict.mode}",
-        f"{verdict.calls} calls",
+        amount(verdict.calls, "call"),
         f"{verdict.own_s:.3f} s of {limits.timeout_s:g} s {limits.clock} time",
     ]
     facts.append(f"{verdict.memory_bytes / (1 << 20):.0f} MiB of {limits.memory_bytes / (1 << 20):.0f}")

@@ -16,6 +16,7 @@ from passcurve.stats.intervals import plus_two_t
 from passcurve.stats.passk import pass_at_k
 from passcurve.stats.rows import check_integer
 from passcurve.types import Counts, Estimate, Interval
+from passcurve.types.amounts import amount, have, part_of
 
 LEVEL = 0.95
 """Default level of every interval."""
@@ -91,7 +92,9 @@ def _estimate(
         warnings = [warning for warning in warnings if "duplicate samples" not in warning]
         warnings.append("copies (temperature 0): fresh samples of these problems would be the same, n is 1 in effect")
         if split := int(((c > 0) & (c < n)).sum()):
-            warnings.append(f"copies of one program have different verdicts on {_problems(split)}: judge them again")
+            warnings.append(
+                f"copies of one program have different verdicts on {amount(split, 'problem')}: judge them again"
+            )
     if tuned:
         warnings.append("a setting was chosen on these data: the value is too high, as the best of several tries is")
     return Estimate(
@@ -134,8 +137,7 @@ def unavailable_reason(problems: Sequence[Counts], k: int, owed: int, *, beyond:
         return "there are no problems"
     if empty := [problem.problem_id for problem in problems if problem.n == 0]:
         named = ", ".join(map(repr, empty[:_NAMED])) + (", ..." if len(empty) > _NAMED else "")
-        have = "has" if len(empty) == 1 else "have"
-        return f"{len(empty)} of {_problems(len(problems))} {have} no sample: {named}"
+        return f"{part_of(len(empty), len(problems), 'problem')} {have(len(empty))} no sample: {named}"
     if short := [problem for problem in problems if problem.n < k - beyond]:
         least = min(short, key=lambda problem: problem.n)
         return (
@@ -143,10 +145,6 @@ def unavailable_reason(problems: Sequence[Counts], k: int, owed: int, *, beyond:
             f"{'has' if len(short) == 1 else 'have'} fewer (least {least.n}, {least.problem_id!r})"
         )
     return ""
-
-
-def _problems(number: int) -> str:
-    return "1 problem" if number == 1 else f"{number} problems"
 
 
 def _mean(n: IntArray, c: IntArray, scores: FloatArray, k: int) -> float:

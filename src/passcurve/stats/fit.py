@@ -65,7 +65,7 @@ def _fit(n: bytes, c: bytes) -> BetaBinomial:
     """Return the fit of counts in 64 bits each: intervals for many k need that of one data set again and again."""
     row = Row(np.frombuffer(n, np.int64), np.frombuffer(c, np.int64))
     if not row.c.any() or (row.c == row.n).all():
-        raise ValueError(f"all {int(row.n.sum())} samples {'failed' if not row.c.any() else 'passed'}: nothing to fit")
+        raise ValueError(f"{'no sample' if not row.c.any() else 'every sample'} passed: nothing to fit")
     if row.n.max() == 1:
         raise ValueError("each problem has one sample: how much the problems differ cannot be told from that")
     tails = [count_above(values)[None, :] for values in (row.c, row.n - row.c, row.n)]

@@ -81,9 +81,8 @@ class CopyTracker:
         else:
             what = "one program" + ("" if temperature is None else f" at temperature {temperature:g}")
             remedy = "sample at a higher temperature with different seeds, or report one sample a problem"
-        text = (
-            f"all samples of a problem are {what}, for all {problems} problems with several: n is 1 in effect; {remedy}"
-        )
+        every = "the one problem" if problems == 1 else f"all {problems:,} problems"
+        text = f"all samples of a problem are {what}, for {every} with several: n is 1 in effect; {remedy}"
         return Finding(name="equal_programs", rows=rows, text=text)
 
     def _surplus(self) -> Finding | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from passcurve.types.amounts import amount
+
 MAX_SHOWN = 80
 """Characters of a value that a message shows."""
 
@@ -31,9 +33,4 @@ def shorten(text: str) -> str:
 
 def n_rows(count: int) -> str:
     """Return a number of rows in words."""
-    return f"{count:,} row{'s' * (count != 1)}"
-
-
-def have(count: int) -> str:
-    """Return the verb behind so many."""
-    return "has" if count == 1 else "have"
+    return amount(count, "row")

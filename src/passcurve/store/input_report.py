@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 
 from passcurve.diagnosis import MAX_SHARE, Finding, InputReport
 from passcurve.store.copies import CopyTracker
-from passcurve.store.describe import have, n_rows, shorten
+from passcurve.store.describe import n_rows, shorten
 from passcurve.store.hints import unknown_tasks_remedy
 from passcurve.store.missing_text import MissingText
 from passcurve.store.mixture import MixtureTracker
@@ -29,6 +29,7 @@ from passcurve.store.text_causes import (
 )
 from passcurve.store.text_faults import BODY, CONTINUATION, FOR_ROWS, JSON, METHOD, OPEN, PROMPT, find_faults
 from passcurve.types import Completion, Expression, Problem, Status
+from passcurve.types.amounts import have
 from passcurve.types.languages import Language
 
 _MIN_SHARE = 0.01

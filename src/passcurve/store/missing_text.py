@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 from passcurve.diagnosis import MAX_SHARE, Finding
-from passcurve.store.describe import have, n_rows
+from passcurve.store.describe import n_rows
 from passcurve.store.samples import CUT_OFF, EMPTY_SOLUTION, FAILED_REQUEST, NO_CODE_FIELD
 from passcurve.types import Completion
+from passcurve.types.amounts import have
 
 _FIELD_AND_REMEDY = 2
 """Parts of a hint; the number of answers is a third."""
@@ -73,7 +74,8 @@ class MissingText:
         counts = {int(several[2]): rows for several, rows in self.remedies.items() if several[:2] == hints[:2]}
         rows, answers = sum(counts.values()), sum(count * rows for count, rows in counts.items())
         number = f"{next(iter(counts))} `{hints[0]}` each" if len(counts) == 1 else f"several `{hints[0]}`"
-        return f"{n_rows(rows)} hold {number} ({answers:,} samples) and neither `completion` nor `solution`"
+        hold = "holds" if rows == 1 else "hold"
+        return f"{n_rows(rows)} {hold} {number} ({answers:,} samples) and neither `completion` nor `solution`"
 
     def lists_of_code(self, seen: int) -> Finding | None:
         """Return the finding on those of so many rows that have a list, or an object, for a text."""

@@ -21,6 +21,7 @@ from passcurve.errors import DataError, StoreError, UsageError
 from passcurve.store.samples import ALREADY_JUDGED, DIGEST_BYTES, MalformedLine, RawRow
 from passcurve.store.whole_files import whole_file
 from passcurve.types import Isolation, Verdict
+from passcurve.types.amounts import amount, are, have
 from passcurve.types.decoding import decodable
 
 _REQUIRED_FIELDS = frozenset({"result", "passed", "status", "seconds", "mode", "isolation"})
@@ -121,8 +122,8 @@ def write_results(
                 written += 1
             if planned is not None and written != planned:
                 raise DataError(
-                    f"{str(samples)!r} changed while it was judged: {planned} rows have verdicts and {written} are "
-                    "there now; judge it again"
+                    f"{str(samples)!r} changed while it was judged: {amount(planned, 'row')} {have(planned)} verdicts "
+                    f"and {written} {are(written)} there now; judge it again"
                 )
     except OSError as error:
         reason = error.strerror or str(error)

@@ -27,6 +27,7 @@ from passcurve.store.results_source import check_results, find_samples, results_
 from passcurve.store.rundir import RunDir
 from passcurve.store.samples_file import require_unchanged
 from passcurve.types import STATUSES, Counts, Header, task_name
+from passcurve.types.amounts import amount, are, have, part_of
 from passcurve.types.decoding import decodable
 from passcurve.types.files import BOM
 
@@ -306,7 +307,7 @@ def _read_results(path: Path) -> RunCounts | None:
     if not counter and not excluded:
         return None
     notes = [f"it covers {covers}, as the rows say"] if covers and isinstance(covers, str) else []
-    notes += [f"{_problems(len(excluded))} excluded, as the rows say"] if excluded else []
+    notes += [f"{amount(len(excluded), 'problem')} {are(len(excluded))} excluded, as the rows say"] if excluded else []
     counts = counter.result(path, "results", "; ".join(notes))
     all_rows = msgspec.structs.replace(counts.all_rows, findings=tuple(findings))
     return msgspec.structs.replace(counts, withheld=withheld, all_rows=all_rows)
@@ -359,10 +360,6 @@ def _status(status: object, result: object = None, *, passed: bool) -> str:
     return "passed" if passed else "timeout" if result == "timed out" else "failed"
 
 
-def _problems(count: int) -> str:
-    return f"{count} problem{' is' if count == 1 else 's are'}"
-
-
 def _read_scored(path: Path) -> RunCounts | None:
     """Read a file of another harness; return None for a file of another kind."""
     if path.stat().st_size > _WHOLE_BYTES:
@@ -392,8 +389,8 @@ def _withhold(record: Record) -> str:
     if record.withheld:
         return record.withheld
     if owed := sum(not sample.status for sample in record.judged_samples):
-        return f"{owed} of {len(record.judged_samples)} samples have no verdict"
+        return f"{part_of(owed, len(record.judged_samples), 'sample')} {have(owed)} no verdict"
     if empty := len(record.empty_tasks):
         tasks = empty + len({sample.task_id for sample in record.judged_samples})
-        return f"{empty} of {tasks} problems {'has' if empty == 1 else 'have'} no sample"
+        return f"{part_of(empty, tasks, 'problem')} {have(empty)} no sample"
     return ""

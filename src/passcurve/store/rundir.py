@@ -28,6 +28,7 @@ from passcurve.store.settings_digest import SettingChange, changed_settings, set
 from passcurve.store.verdicts import Attempt, StoredVerdicts, has_lines, newest_judged
 from passcurve.store.whole_files import write_whole
 from passcurve.types import Completion, Header, Verdict
+from passcurve.types.amounts import amount, have, part_of
 
 _CACHED_LINES = 1000
 """Verdicts kept in memory: equal programs often follow one another."""
@@ -77,10 +78,8 @@ class RunDir:
         if footer is not None and not stored.has_all(footer):
             count = len(stored)
             stored.close()
-            raise StoreError(
-                f"{str(self.path)!r} is damaged: it was finished with {footer.planned:,} verdicts, of which {count:,} "
-                "can be read; judge the samples again"
-            )
+            part = part_of(count, footer.planned, "verdict")
+            raise StoreError(f"{str(self.path)!r} is damaged: {part} can be read; judge the samples again")
         return stored
 
     def open_session(self, header: Header, *, reopen: bool = False) -> JudgingSession:
@@ -292,8 +291,8 @@ class JudgingSession(StoredVerdicts):
         """Raise DataError when verdicts are stored for rows beyond the last one of the file."""
         if rows < self.bound:
             raise DataError(
-                f"{self._samples!r} has {rows} rows, but there are verdicts up to row {self.bound - 1}: it has "
-                f"changed since the run began; {self._start_over()}"
+                f"{self._samples!r} has {amount(rows, 'row')}, but there are verdicts up to row {self.bound - 1}: it "
+                f"has changed since the run began; {self._start_over()}"
             )
 
     def find_verdict(self, problem_id: str, program: str) -> Verdict | None:
@@ -344,7 +343,7 @@ class JudgingSession(StoredVerdicts):
         """
         self.check_row_count(planned if rows is None else rows)
         if owed := planned - len(self):
-            raise StoreError(f"{owed} of {planned} rows have no verdict yet, so the run is not finished")
+            raise StoreError(f"{part_of(owed, planned, 'row')} {have(owed)} no verdict yet, so the run is not finished")
         self._open_writer().sync()
         footer = Footer(
             attempt=self.attempt.number,

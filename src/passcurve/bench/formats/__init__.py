@@ -16,6 +16,7 @@ from passcurve.bench.formats import human_eval
 from passcurve.bench.formats.rows import Format, ReadOptions, Row, listed, parse_rows, read_file, unpack
 from passcurve.errors import DataError, UsageError
 from passcurve.types import FunctionTests, Problem
+from passcurve.types.amounts import are
 
 __all__ = [
     "DEFAULT_OPTIONS",
@@ -74,7 +75,8 @@ def parse_text(text: bytes, source: str, notes: list[str] | None, options: ReadO
             first = place.removeprefix(f"{source!r}, ")
             raise DataError(f"{row.place}: id {problem.id!r} is that of {first}; expected once")
     if notes is not None and len(seen) < len(rows):
-        notes.append(f"{len(rows) - len(seen)} of {len(rows)} rows are there twice, and are read once")
+        twice = len(rows) - len(seen)
+        notes.append(f"{twice} of {len(rows)} rows {are(twice)} there twice, and {are(twice)} read once")
     return tuple(problem for _, problem in seen.values())
 
 

@@ -12,6 +12,7 @@ from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, shown
 from passcurve.bench.unread_tests import explain, unread_tests, unused_tests
 from passcurve.errors import DataError
 from passcurve.types import FunctionTests, Problem
+from passcurve.types.amounts import amount
 
 REQUIRED = ("task_id", "prompt", "entry_point", "test")
 _OPTIONAL = ("canonical_solution", "suffix")
@@ -36,7 +37,7 @@ def _parse(rows: Sequence[Row], _: ReadOptions) -> Parsed:
         without_test = without_test or (None if problem.test else row)
     if without_test is not None and not any(problem.test for problem in problems):
         raise _no_test(without_test)
-    notes = (f"{name!r} of {count} problems is not used, only 'test' is" for name, count in unused.items())
+    notes = (f"{name!r} of {amount(count, 'problem')} is not used, only 'test' is" for name, count in unused.items())
     return Parsed(tuple(problems), tuple(notes))
 
 

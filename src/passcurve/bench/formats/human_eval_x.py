@@ -12,6 +12,7 @@ from passcurve.bench.formats.human_eval_scripts import LANGUAGES, make_check, ma
 from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, listed, shown
 from passcurve.bench.writing import find_writing
 from passcurve.types import FunctionTests, Problem
+from passcurve.types.amounts import amount
 
 _REQUIRED = ("task_id", "prompt", "declaration", "canonical_solution", "test")
 _PYTHON = "Python/"
@@ -34,7 +35,7 @@ def _matches(fields: Mapping[str, object]) -> bool:
 def _parse(rows: Sequence[Row], options: ReadOptions) -> Parsed:
     problems = tuple(_problem(msgspec.structs.replace(row, expected=_REQUIRED), options.profile) for row in rows)
     count = sum(1 for row in rows if row.fields.get("buggy_solution"))
-    notes = (f"'buggy_solution' of {count} problems is not judged (--field buggy_solution does)",)
+    notes = (f"'buggy_solution' of {amount(count, 'problem')} is not judged (--field buggy_solution does)",)
     return Parsed(problems, notes if count else ())
 
 

@@ -11,6 +11,7 @@ from passcurve.bench.formats.plus_tests import split_tests
 from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row, kind
 from passcurve.bench.unread_tests import unused_tests
 from passcurve.types import Assertions, Problem, Suite
+from passcurve.types.amounts import amount
 
 _REQUIRED = ("task_id", "test_list")
 _BASE, _PLUS = "base", "plus"
@@ -28,7 +29,9 @@ def _parse(rows: Sequence[Row], options: ReadOptions) -> Parsed:
     rows = [msgspec.structs.replace(row, expected=_REQUIRED) for row in rows]
     notes = []
     if unused := sum(1 for row in rows if unused_tests(row.fields)):
-        notes.append(f"'challenge_test_list' of {unused} problems is not used, as in the score of MBPP itself")
+        notes.append(
+            f"'challenge_test_list' of {amount(unused, 'problem')} is not used, as in the score of MBPP itself"
+        )
     plus_s = _BIGCODE_PLUS_S if options.profile == "bigcode" else _PLUS_S
     return Parsed(tuple(_problem(row, plus_s) for row in rows), tuple(notes))
 

@@ -17,6 +17,7 @@ from passcurve.compat.human_eval.judging import SAMPLES, judge, temporary_folder
 from passcurve.errors import DataError, UsageError, nearest
 from passcurve.store.whole_files import whole_file
 from passcurve.types import DEFAULT_TIMEOUT_S, Benchmark
+from passcurve.types.amounts import amount
 
 if TYPE_CHECKING:
     import numpy as np
@@ -116,10 +117,10 @@ def describe_faults(result: Result) -> str:
     if not result.tolerated:
         return ""
     named = "; ".join(f"{fault.problem_id}: {fault.reason}" for fault in result.tolerated[:_NAMED_PROBLEMS])
-    more = len(result.tolerated) - _NAMED_PROBLEMS
-    return f"{len(result.tolerated)} problems cannot be judged and count all the same, as in human-eval: {named}" + (
-        f"; and {more} more" if more > 0 else ""
-    )
+    count = len(result.tolerated)
+    more = count - _NAMED_PROBLEMS
+    faults = f"{amount(count, 'problem')} cannot be judged and {'counts' if count == 1 else 'count'} all the same"
+    return f"{faults}, as in human-eval: {named}" + (f"; and {more} more" if more > 0 else "")
 
 
 def scores(result: Result) -> dict[str, float]:
@@ -160,7 +161,9 @@ def _rows(sample_file: str) -> Iterator[Row]:
     except FileNotFoundError:
         raise DataError(f"no file {sample_file!r}") from None
     except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
-        raise DataError(f"{sample_file!r}, after {number} rows: {error}; expected one JSON object per line") from error
+        raise DataError(
+            f"{sample_file!r}, after {amount(number, 'row')}: {error}; expected one JSON object per line"
+        ) from error
 
 
 def _require_all_attempted(benchmark: Benchmark, attempted: Collection[str]) -> None:

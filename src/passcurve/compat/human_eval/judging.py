@@ -12,6 +12,7 @@ from passcurve import config
 from passcurve.compat.human_eval.data import Row, stream_jsonl
 from passcurve.errors import Interrupted, PasscurveError, UsageError
 from passcurve.types import LEAST_TIMEOUT_S, Benchmark, Limits
+from passcurve.types.amounts import part_of
 
 if TYPE_CHECKING:
     from passcurve.judging.run import Progress, Result
@@ -80,7 +81,7 @@ def judge(
         # The folder is removed with everything that was judged: there is nothing to resume.
         raise KeyboardInterrupt from None
     if result.owed:
-        raise PasscurveError(f"{result.owed} of {result.samples} samples could not be judged: run it again")
+        raise PasscurveError(f"{part_of(result.owed, result.samples, 'sample')} could not be judged: run it again")
     return JudgedRows(result, map(_as_human_eval, stream_jsonl(str(results))))
 
 

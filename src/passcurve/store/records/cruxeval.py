@@ -7,6 +7,7 @@ from typing import Any
 
 from passcurve.errors import DataError
 from passcurve.store.records.sample import MalformedRecordError, Record, ScoredSample, expect, expect_text, find_empty
+from passcurve.types.amounts import have, part_of
 
 _TASK = re.compile(r"sample_[0-9]+")
 
@@ -48,8 +49,9 @@ def read(document: dict[str, Any]) -> Record:
         verdicts += [ScoredSample(task_id=task, status=_status(passed, task)) for passed in scores[task]]
     count = len(samples) - len(verdicts)
     note = (
-        f"{len(short)} of {len(texts)} problems have fewer scores than generations, {count} in all: n is the number of "
-        "scores there, and which generations they are of is not known; `judge` reads all generations"
+        f"{part_of(len(short), len(texts), 'problem')} {have(len(short))} fewer scores than generations, "
+        f"{count} in all: n is the number of scores there, "
+        "and which generations they are of is not known; `judge` reads all generations"
     )
     return Record(
         kind="cruxeval-scored",

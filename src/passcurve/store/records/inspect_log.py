@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from passcurve.store.records.sample import MalformedRecordError, Record, ScoredSample, expect, shorten
+from passcurve.types.amounts import amount, have, part_of
 
 _MAX_BYTES = 2 << 30
 """Largest log, unpacked, in bytes."""
@@ -70,9 +71,11 @@ def _record(header: dict[str, Any], entries: Iterable[Any]) -> Record:
     about = {name: header["eval"].get(name) for name in ("task", "model", "created") if header["eval"].get(name)}
     notes = []
     if lacking := sum(not sample.status for sample in samples):
-        notes.append(f"{lacking} of {len(samples)} samples of the log have no score")
+        notes.append(f"{part_of(lacking, len(samples), 'sample')} of the log {have(lacking)} no score")
     if partial := sum(sample.details == "partial" for sample in samples):
-        notes.append(f"{partial} samples with a partial score count as failed")
+        notes.append(
+            f"{amount(partial, 'sample')} with a partial score {'counts' if partial == 1 else 'count'} as failed"
+        )
     names = {name for row in rows for name in _scores(row)}
     if len(names) > 1:
         notes.append(f"the scores are those of {scorer!r}, the first of {len(names)} scorers")

@@ -7,6 +7,7 @@ from typing import Any
 
 from passcurve.store.documents import is_record_row
 from passcurve.store.records.sample import MalformedRecordError, Record, ScoredSample, expect, expect_text, find_empty
+from passcurve.types.amounts import amount
 
 _SCORED = ("graded_list", "metadata", "pass@1")
 _STATUSES = {"-1": "timeout", "-2": "failed", "-3": "timeout", "-4": "failed", "-5": "void"}
@@ -73,7 +74,7 @@ def _lcb(index: int, row: dict[str, Any]) -> list[ScoredSample]:
     metadata = row.get("metadata")
     metadata = metadata if isinstance(metadata, list) and len(metadata) == len(texts) else [None] * len(texts)
     if graded and len(graded) != len(texts):
-        raise MalformedRecordError(f"{task!r} has {len(texts)} programs, but {len(graded)} grades")
+        raise MalformedRecordError(f"{task!r} has {amount(len(texts), 'program')}, but {amount(len(graded), 'grade')}")
     fields = {name: value for name, value in row.items() if name not in ("question_id", "code_list", *_SCORED)}
     samples = []
     for position, text in enumerate(texts):

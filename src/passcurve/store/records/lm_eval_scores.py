@@ -9,6 +9,7 @@ from typing import Any
 from passcurve.store.documents import array_rows, text_lines
 from passcurve.store.foreign.values import flatten, parse_object
 from passcurve.store.records.sample import MalformedRecordError, Record, ScoredSample, shorten
+from passcurve.types.amounts import amount
 
 _METRICS = ("pass@1", "pass_at_1")
 
@@ -40,7 +41,9 @@ def read(path: Path) -> Record:
             f"it has each answer once for each of the filters {first!r} and {second!r}; keep the rows of one of them"
         )
     note = "a row has one pass@1 for all of its answers, which does not say which of them passed"
-    return Record(kind="lm-eval", samples=tuple(samples), notes=(f"{undecided} samples: {note}",) if undecided else ())
+    return Record(
+        kind="lm-eval", samples=tuple(samples), notes=(f"{amount(undecided, 'sample')}: {note}",) if undecided else ()
+    )
 
 
 def _task(row: dict[str, Any]) -> str:

@@ -16,6 +16,7 @@ from passcurve.errors import DataError, UsageError, place_error
 from passcurve.store.records import cruxeval, evalplus, inspect_scores, lists, multipl_e, rows
 from passcurve.store.records.sample import Record, ScoredSample, require_texts
 from passcurve.store.whole_files import write_whole
+from passcurve.types.amounts import amount, have, part_of
 
 _FOLDER = re.compile(r"[^./\0][^/\0]*_[^_/\0]+")
 
@@ -226,29 +227,25 @@ def describe_losses(record: Record, name: str) -> str:
     form, count = FORMATS[name], len(record.samples)
     losses = []
     if record.empty_tasks and name not in _NAMES_EMPTY:
-        losses.append(f"{_amount(len(record.empty_tasks), 'task')} without samples")
+        losses.append(f"{amount(len(record.empty_tasks), 'task')} without samples")
     if not form.text and (texts := sum(sample.text is not None for sample in record.samples)):
-        losses.append(f"programs of {_amount(texts, 'sample')}")
+        losses.append(f"programs of {amount(texts, 'sample')}")
     without = sum(sample.text is None for sample in record.samples)
     if form.text and not form.nulls and 0 < without < count:
-        losses.append(f"that {without} sample{'s have' if without > 1 else ' has'} no text: it is empty there")
+        losses.append(f"that {amount(without, 'sample')} {have(without)} no text: it is empty there")
     if not form.fields and record.kind in rows.KINDS:
         names = dict.fromkeys(name for sample in record.samples for name in sample.fields)
         losses += [f"other fields ({', '.join([*names][:_NAMED])})"] if names else []
     if form.verdicts == "no" and (verdicts := sum(bool(sample.status) for sample in record.samples)):
-        losses.append(f"verdicts of {verdicts} of {_amount(count, 'sample')}")
+        losses.append(f"verdicts of {part_of(verdicts, count, 'sample')}")
     else:
         if not form.suites and any(len(sample.suites) > 1 for sample in record.samples):
             losses.append("verdicts of single suites")
         if not form.outcomes and any(suite.outcomes for sample in record.samples for suite in sample.suites):
             losses.append("outcomes of single tests")
         if not form.messages and (messages := sum(bool(sample.message) for sample in record.samples)):
-            losses.append(f"messages of {_amount(messages, 'sample')}")
+            losses.append(f"messages of {amount(messages, 'sample')}")
     return f"{name} cannot hold: {', '.join(losses)}" if losses else ""
-
-
-def _amount(count: int, word: str) -> str:
-    return f"{count} {word}{'s' * (count != 1)}"
 
 
 def write_record(record: Record, path: Path, name: str, writing: Writing) -> None:
@@ -265,8 +262,8 @@ def write_record(record: Record, path: Path, name: str, writing: Writing) -> Non
     owed = sum(not sample.status for sample in record.samples)
     if (form.verdicts == "must" and owed) or (form.verdicts == "some" and not record.has_verdicts):
         raise DataError(
-            f"{name} holds verdicts, but {owed} of {len(record.samples)} samples have none; judge them, then convert "
-            "the run directory"
+            f"{name} holds verdicts, but {part_of(owed, len(record.samples), 'sample')} {have(owed)} none; judge them, "
+            "then convert the run directory"
         )
     content = form.encode(record, writing)
     try:
