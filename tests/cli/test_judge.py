@@ -717,6 +717,26 @@ class TestSuspicion:
         assert "seen: tried to use the network (socket)\n" in shown
 
 
+REPORT = """import json, os
+line = "\\n  pass@1  1.0"
+report = {"status": "failed", "message": "no" + line, "seen": ["x" + line], "flattened": ["y" + line]}
+data = json.dumps(report).encode()
+os.write(3, len(data).to_bytes(4, "little") + data)
+while True: pass
+"""
+
+
+def test_a_program_writes_no_line_of_ours(shell):
+    """Line ends in what a program reports of itself, beside its tests, begin no line of the output."""
+    shell.write("s.jsonl", [{"task_id": "starter/0", "solution": REPORT}])
+    judged = shell("judge", "s.jsonl", "--subset", "--verdict", "shared")
+    shown = shell("show", "s.jsonl", "starter/0", "0")
+    assert "(failed): x   pass@1  1.0\n" in judged.out
+    assert "sample 0: failed - no   pass@1  1.0\n" in shown.out
+    assert "seen: x   pass@1  1.0\n" in shown.out
+    assert "on the way: y   pass@1  1.0\n" in shown.out
+
+
 def test_as_a_module(shell):
     """The command runs as a module of any interpreter that has the package."""
     done = subprocess.run(

@@ -317,6 +317,16 @@ def test_one_reason_names_its_exception():
     assert "18 of 20 rows fail for one reason, NameError: name 'a2' is not defined" in finding.text
 
 
+def test_one_reason_is_one_line():
+    """A message of several lines, as unittest makes them, breaks no line of the finding."""
+    observer = InputObserver("raw")
+    for row in range(20):
+        observer.observe(PROBLEM, completion(row, f"    return {row}\n"))
+        observer.judge(row, "failed", "ValueError: first\n\n  second")
+    (finding,) = observer.report(rows=20).findings
+    assert "20 of 20 rows fail for one reason, ValueError: first second; " in finding.text
+
+
 @pytest.mark.parametrize(("failing", "expected"), [(3, ["missing_package"]), (2, [])])
 def test_a_package_that_some_rows_lack(failing, expected):
     """A package is named from three rows, and a tenth of all, on; where one of its modules is missing, it is there."""

@@ -149,9 +149,9 @@ def check(
 
 
 def _write_notes(checked: Sequence[CheckedProblem]) -> None:
-    from passcurve.report.terminal import printable
+    from passcurve.report.terminal import printable_line
 
     for problem in checked:
         if problem.note:
             mark = "FAULT" if problem.faulty else problem.mode
-            write(printable(f"{problem.problem_id}: {mark}: {problem.note}".replace("\n", " ")))
+            write(printable_line(f"{problem.problem_id}: {mark}: {problem.note}"))

@@ -126,7 +126,7 @@ def _choose_sample(samples: Sequence[InspectedSample], index: int) -> list[Inspe
 def _judge_again(sample: InspectedSample, timeout_s: float | None, *, as_json: bool) -> int:
     """Judge a sample again, write both verdicts and return the exit code."""
     from passcurve.analysis.rerun import judge_again
-    from passcurve.report.terminal import printable, verdict_text
+    from passcurve.report.terminal import printable_line, verdict_text
 
     made = judge_again(sample, timeout_s)
     if as_json:
@@ -136,7 +136,7 @@ def _judge_again(sample: InspectedSample, timeout_s: float | None, *, as_json: b
     write(verdict_text(sample.problem, sample.program, made.fresh, made.limits, sample.header.jail, "").rstrip("\n"))
     for name, verdict in (("stored", made.stored), ("now", made.fresh)):
         message = f" - {verdict.message}" if verdict.message else ""
-        write(printable(f"{name:>6}: {verdict.status}{message} ({verdict.own_s:.3f} s)".replace("\n", " ")))
+        write(printable_line(f"{name:>6}: {verdict.status}{message} ({verdict.own_s:.3f} s)"))
     if not made.is_same:
         warn("the verdict differs from the stored one")
     return 0
@@ -151,12 +151,12 @@ def _write_verdict(sample: InspectedSample) -> None:
 
 
 def _write_verdict_lines(samples: Iterable[InspectedSample]) -> None:
-    from passcurve.report.terminal import printable
+    from passcurve.report.terminal import printable_line
 
     for sample in samples:
         verdict = sample.verdict
         line = f"{verdict.key.problem_id} {verdict.key.sample_index:>3}  {verdict.status:<8} {verdict.message}"
-        write(printable(line.replace("\n", " ").rstrip()))
+        write(printable_line(line).rstrip())
 
 
 def _verdict_record(sample: InspectedSample) -> dict[str, object]:

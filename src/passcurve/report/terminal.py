@@ -73,7 +73,7 @@ def suspicion_lines(count: int, suspects: Sequence[tuple[SampleKey, Status, tupl
     ]
     if count > len(named):
         lines.append(f"    ... and {count - len(named):,} more; the results have them all")
-    return [printable(line) for line in lines]
+    return [printable_line(line) for line in lines]
 
 
 def _first_observations(observations: Sequence[str]) -> str:
@@ -109,7 +109,7 @@ def verdict_text(
     key = verdict.key
     parts = [
         f"{key.problem_id} sample {key.sample_index}: {verdict.status}"
-        + (f" - {verdict.message}" if verdict.message else "")
+        + (f" - {printable_line(verdict.message)}" if verdict.message else "")
     ]
     facts = [
         f"mode {verdict.mode}",
@@ -133,9 +133,9 @@ def verdict_text(
     if verdict.exception:
         parts.append(_section("exception", verdict.message))
     if verdict.suspicious:
-        parts.append(f"seen: {', '.join(verdict.suspicious)}\n")
+        parts.append(f"seen: {printable_line(', '.join(verdict.suspicious))}\n")
     if verdict.flattened:
-        parts.append(f"reduced to plain data on the way: {', '.join(verdict.flattened)}\n")
+        parts.append(f"reduced to plain data on the way: {printable_line(', '.join(verdict.flattened))}\n")
     return printable("\n".join(parts))
 
 
@@ -155,3 +155,8 @@ def printable(text: str) -> str:
         c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape", "backslashreplace").decode() for c in text
     )
     return characters.encode("utf-8", "backslashreplace").decode()
+
+
+def printable_line(text: str) -> str:
+    """Return the same on one line: a program could write other lines of ours with the ends of its own."""
+    return printable(text.replace("\n", " "))

@@ -67,7 +67,8 @@ class ReasonTracker:
     def add(self, status: Status, message: str) -> None:
         """Take a row that did not pass."""
         self._failed += status != "void"
-        message = without_test(message)
+        # On one line, as the finding is that shows it.
+        message = " ".join(without_test(message).split())
         key = (status, message)
         if key not in self._messages and len(self._messages) >= _MAX_REASONS:
             key = (status, _kind(message))
