@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,22 @@ def test_problems_of_each_kind(tmp_path: Path, shell: Any) -> None:
     done = shell("judge", "starter-kinds:examples", "--k", "1", "--json")
     assert (7, 7) == (done.record["statuses"]["passed"], done.record["statuses"]["failed"]), done.err
     assert 0.5 == done.record["pass@1"]["value"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('[[problems]]\nid = "a"\n', "found no tables [[problem]] but 'problems'; expected one for each problem"),
+        ('[problem]\nid = "a"\n', "found no tables [[problem]]; expected one for each problem"),
+        ('name = "x"\n[[problem]]\nid = "a"\n', "found 'name' beside the tables [[problem]]"),
+    ],
+)
+def test_other_tables_in_toml(tmp_path: Path, text: str, words: str) -> None:
+    """A file without tables of problems says what it has in their place, one with more says what is too much."""
+    path = tmp_path / "new.toml"
+    path.write_text(text)
+    with pytest.raises(DataError, match=re.escape(words)):
+        read_problems(path)
 
 
 def test_dates_in_toml(tmp_path: Path) -> None:

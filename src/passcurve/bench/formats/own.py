@@ -52,11 +52,12 @@ def parse_toml(text: bytes, source: str) -> Iterator[Row]:
         table = tomllib.loads(text.decode("utf-8-sig"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(f"{source!r} is not TOML: {error}") from error
-    if others := [key for key in table if key != "problem"]:
-        raise DataError(f"{source!r}: found {others[0]!r} beside the tables [[problem]]; everything belongs into one")
-    rows = table.get("problem")
+    others, rows = [key for key in table if key != "problem"], table.get("problem")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise DataError(f"{source!r}: found no tables [[problem]]; expected one for each problem")
+        but = f" but {others[0]!r}" if others else ""
+        raise DataError(f"{source!r}: found no tables [[problem]]{but}; expected one for each problem")
+    if others:
+        raise DataError(f"{source!r}: found {others[0]!r} beside the tables [[problem]]; everything belongs into one")
     for number, fields in enumerate(rows, start=1):
         yield Row(place=f"{source!r}, problem {number}", line=number, fields=_as_json(fields))
 
