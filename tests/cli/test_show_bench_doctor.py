@@ -20,6 +20,10 @@ def first_with_status(judged, status: str) -> tuple[str, int]:
     raise AssertionError(f"no {status} among the examples")
 
 
+PYTHON = {"id": "p", "kind": "cases", "entry_point": "f", "inputs": [[1]], "expected": [1]}
+BASH = {"id": "b", "kind": "script", "language": "sh", "tests": "f || exit 1\n"}
+
+
 class TestShow:
     """``passcurve show``."""
 
@@ -292,6 +296,20 @@ class TestBench:
             "u: 2 problems, 1 in referee mode, 1 in shared mode, 0 faulty",
         ] == lines
         assert digest.startswith("  digest: ")
+
+    def test_check_without_inputs(self, shell):
+        """Cases without an input are no tests, also where a reference is there."""
+        cases = {"id": "c", "kind": "cases", "entry_point": "f", "inputs": [], "reference": "def f(x):\n    return x\n"}
+        script = {"id": "s", "kind": "stdin", "inputs": [], "outputs": [], "reference": "print(input())\n"}
+        shell.write("own.jsonl", [cases, script])
+        done = shell("bench", "check", "own.jsonl")
+        assert (2, ["c: FAULT: it has no tests", "s: FAULT: it has no tests"]) == (done.code, done.out.splitlines()[:2])
+
+    def test_check_of_languages(self, shell):
+        """Problems in Python and in another language are told to go into two files, for there is no --problems here."""
+        shell.write("own.jsonl", [PYTHON, BASH])
+        done = shell("bench", "check", "own.jsonl")
+        assert (2, True) == (done.code, "1 problem is in Python and 1 in other languages; keep them in two" in done.err)
 
     def test_check_refuses_samples(self, shell, starter):
         """A file of samples in place of problems is refused as such."""

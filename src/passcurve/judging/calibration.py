@@ -126,11 +126,11 @@ class Calibrations:
         return next((name for name in tops if self._modules is not None and name not in self._modules), "")
 
     def _begin_cases(self, problem: Problem, check: Cases, program: str | None) -> Calibration | None:
+        if not sum(suite.count for suite in check.suites):
+            return self._conclude_faulty(problem, NO_TESTS)
         if program is not None:
             self._try_next(CaseTrials(problem, check, program))
             return None
-        if not sum(suite.count for suite in check.suites):
-            return self._conclude_faulty(problem, NO_TESTS)
         if not check.expected:
             return self._conclude_faulty(problem, "nothing is expected, and no reference solution computes it")
         plan = msgspec.structs.replace(plan_cases(check), note=NO_REFERENCE)

@@ -21,6 +21,7 @@ from passcurve.sandbox.job import CommandJail, Job, Step
 from passcurve.sandbox.layers import mounts
 from passcurve.sandbox.probe import Probe
 from passcurve.types import Build, Language, Limits, Problem, Script, Tools, language_of
+from passcurve.types.amounts import amount, are
 
 TOKEN = "PASSCURVE_TOKEN"
 """The variable of the environment that holds the job's token."""
@@ -168,9 +169,10 @@ def needs_commands(problems: Iterable[Problem]) -> bool:
         else:
             others += 1
     if scripts and others:
+        in_python = f"{amount(others, 'problem')} {are(others)} in Python"
         raise UsageError(
-            f"{others} problems are in Python and {sum(scripts.values())} in other languages; judge them in two runs "
-            "(--problems)"
+            f"{in_python} and {sum(scripts.values())} in other languages; keep them in two files, or judge them in two "
+            "runs by --problems"
         )
     for name in scripts:
         require_tools(find_language(name))
