@@ -11,6 +11,7 @@ PasscurveError            1  something other than the model failed
 ├── FetchError            1  a benchmark could not be fetched, or its checksum is wrong
 ├── ModelError            1  a back end could not be reached, or returned no sample
 │   ├── RefusedError      2  a back end refuses the key, the model or a setting
+│   │   └── PromptError   2  a back end refuses a request, maybe for its prompt alone
 │   └── TooLongError      1  a prompt and its answer do not fit into the model's context
 └── Interrupted         130  the user stopped the run; finished verdicts are stored
 
@@ -78,6 +79,10 @@ class RefusedError(ModelError):
     """A back end refuses the key, the model or a setting: a retry would fail as well."""
 
     exit_code = 2
+
+
+class PromptError(RefusedError):
+    """A back end refuses a request, for a setting or for its prompt: others may be answered."""
 
 
 class TooLongError(ModelError):

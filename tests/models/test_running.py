@@ -353,6 +353,25 @@ def test_a_context_that_is_too_short(shell, server, answers, words):
     assert 28 == len(stored(shell.folder / "r"))
 
 
+def test_a_prompt_that_is_refused(shell, server, answers, words):
+    """A filter that refuses one prompt ends no run, neither at its beginning nor where a run goes on."""
+    prompts = {row["prompt"]: task for row in answers.values() for task in [row["task_id"]]}
+    server.fault = lambda number, body: "400" if prompts[body["prompt"]] == "starter/0" else ""
+    for n, owed in ((1, 1), (2, 2)):
+        done = shell(*words(n=n, concurrency=1))
+        assert (1, owed, 7 * n) == (done.code, done.record["owed"], len(stored(shell.folder / "r")))
+        assert 1 == done.err.count("problem 'starter/0': ") == done.err.count("400: top_p must be below 2")
+
+
+def test_a_setting_that_is_refused(shell, server, answers, words):
+    """Where nothing is ever answered the run ends after a few requests, with one line."""
+    server.fault = lambda number, body: "422"
+    done = shell(*words(concurrency=1))
+    assert (2, 3) == (done.code, len(server.requests))
+    assert 1 == len(done.err.splitlines())
+    assert "422: no such field" in done.err
+
+
 @pytest.mark.nightly
 def test_an_interruption(shell, server, answers, words):
     """Ctrl-C ends a run quietly with 130, and the same command goes on without asking for what is stored."""

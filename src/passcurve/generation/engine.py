@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
-from passcurve.errors import ModelError, PasscurveError, RefusedError, TooLongError
+from passcurve.errors import ModelError, PasscurveError, PromptError, RefusedError, TooLongError
 from passcurve.models.backend import Backend, PipelinedBackend, SampleRequest
 from passcurve.models.stops import cut_at_stop
 from passcurve.store.completions import Completions, Totals
@@ -37,7 +37,10 @@ After the first pass no problem has more than twice the samples of another, and 
 """
 
 MAX_FAILURES_IN_A_ROW = 3
-"""Failed requests in a row that end a run: the prompt is not the reason."""
+"""Failed requests in a row that end a run: the prompt is not the reason.
+
+So do as many problems whose requests are refused, where no request has ever been answered.
+"""
 
 _POLL_S = 0.02
 """Pause before checking again whether the judge has made room."""
@@ -105,11 +108,30 @@ class _RequestQueue:
 class _Failures:
     """The failed requests of a run."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, answered_before: bool) -> None:
+        """Take whether the model has answered in an earlier session."""
         self.reasons: dict[str, None] = {}
         """Each reason once, in the order in which they came."""
+        self._answered_before = answered_before
+        self._refused: dict[str, PromptError] = {}
+        """By problem, the refusals of a session without an answer so far."""
+        self._has_answered = False
         self._in_a_row = 0
         self._lock = threading.Lock()
+
+    @property
+    def refusal(self) -> PromptError | None:
+        """Return the first refusal of a session without an answer."""
+        return next(iter(self._refused.values()), None)
+
+    def add_refusal(self, problem_id: str, error: PromptError) -> bool:
+        """Note a refused request; return whether it is the settings that are refused, and not the prompt."""
+        with self._lock:
+            if self._has_answered:
+                self._give_up(problem_id, error)
+                return False
+            self._refused.setdefault(problem_id, error)
+            return not self._answered_before and len(self._refused) >= MAX_FAILURES_IN_A_ROW
 
     def add(self, error: ModelError) -> bool:
         """Note a failed request; return whether too many have failed in a row."""
@@ -119,8 +141,15 @@ class _Failures:
             return self._in_a_row >= MAX_FAILURES_IN_A_ROW
 
     def note_success(self) -> None:
-        """Note a reply: the failures before it end nothing."""
-        self._in_a_row = 0
+        """Note a reply: the failures before it end nothing, and what was refused are prompts."""
+        with self._lock:
+            self._in_a_row, self._has_answered = 0, True
+            for problem_id, error in self._refused.items():
+                self._give_up(problem_id, error)
+            self._refused.clear()
+
+    def _give_up(self, problem_id: str, error: PromptError) -> None:
+        self.reasons[f"problem {problem_id!r}: {error}"] = None
 
 
 class _Session:
@@ -152,7 +181,7 @@ class GenerationEngine:
     def __init__(self, request: GenerationRequest, store: Completions, backend: Backend) -> None:
         self._request, self._store, self._backend = request, store, backend
         self._queue = _RequestQueue(request, store, 1 if isinstance(backend, PipelinedBackend) else request.per_request)
-        self._failures = _Failures()
+        self._failures = _Failures(answered_before=store.stored > 0)
         self._session = _Session(store.totals)
         self._ready: queue.SimpleQueue[Completion] = queue.SimpleQueue()
         self._stop = threading.Event()
@@ -160,8 +189,12 @@ class GenerationEngine:
         self._notify: Callable[[], None] = _do_nothing
         self._threads: set[threading.Thread] = set()
         """Threads that have not ended."""
-        self.error: PasscurveError | None = None
+        self._error: PasscurveError | None = None
+
+    @property
+    def error(self) -> PasscurveError | None:
         """The error that ended the generation before all samples were there."""
+        return self._error or (self._failures.refusal if not self._threads else None)
 
     def begin(self) -> None:
         """Send the first requests: the jail is built while the first replies are on their way."""
@@ -196,7 +229,7 @@ class GenerationEngine:
 
     def progress(self) -> GenerationProgress:
         """Return how far the generation is."""
-        totals = self._store.totals
+        totals, error = self._store.totals, self.error
         return GenerationProgress(
             planned=self._request.n * len(self._request.prompts),
             stored=totals.samples,
@@ -217,8 +250,8 @@ class GenerationEngine:
             repeated_problems=totals.repetition.repeated_problems,
             uniform_problems=totals.repetition.uniform_problems,
             failures=tuple(self._failures.reasons),
-            ended_by=str(self.error) if self.error is not None else "",
-            exit_code=self.error.exit_code if self.error is not None else 0,
+            ended_by=str(error) if error is not None else "",
+            exit_code=error.exit_code if error is not None else 0,
         )
 
     def close(self) -> None:
@@ -280,7 +313,11 @@ class GenerationEngine:
         return False
 
     def _take_failure(self, error: ModelError, problem_id: str) -> None:
-        if isinstance(error, RefusedError):
+        if isinstance(error, PromptError):
+            self._queue.skip(problem_id)
+            if self._failures.add_refusal(problem_id, error):
+                self._end(error)
+        elif isinstance(error, RefusedError):
             self._end(error)
         elif isinstance(error, TooLongError):
             self._failures.reasons[str(error)] = None
@@ -294,7 +331,7 @@ class GenerationEngine:
     def _end(self, error: PasscurveError) -> None:
         # Requests that fail because the run is over are not the reason for its end.
         if not self._stop.is_set():
-            self.error = error
+            self._error = error
             self._stop.set()
 
 

@@ -110,8 +110,9 @@ class Backend(Protocol):
     def generate(self, request: SampleRequest) -> Iterator[Reply]:
         """Yield a reply for each requested sample, as they come.
 
-        Raises RefusedError when a retry would be refused too, TooLongError when the prompt does not fit, ModelError
-        when there is no reply after all attempts.  Replies yielded before the error are valid.
+        Raises RefusedError when a retry would be refused too (PromptError where another prompt may be
+        answered), TooLongError when the prompt does not fit, ModelError when there is no reply after all attempts.
+        Replies yielded before the error are valid.
         """
         ...
 

@@ -14,7 +14,7 @@ import httpx
 import msgspec
 
 from passcurve.config import NO_KEY, proxy_variables
-from passcurve.errors import ModelError, RefusedError, TooLongError, UsageError, nearest
+from passcurve.errors import ModelError, PromptError, RefusedError, TooLongError, UsageError, nearest
 from passcurve.models.backend import Settings, public_address
 from passcurve.models.rate_limit import RateLimit
 from passcurve.models.retry import is_retryable, retry_delay
@@ -96,8 +96,8 @@ class ServerClient:
     def send(self, request: ApiRequest) -> ApiResponse:
         """Return the response.
 
-        Raises RefusedError when a retry would be refused too, TooLongError when the prompt does not fit, ModelError
-        when there is no response after all attempts.
+        Raises RefusedError when a retry would be refused too (PromptError where another prompt may be
+        answered), TooLongError when the prompt does not fit, ModelError when there is no response after all attempts.
         """
         attempt = 0
         while True:
@@ -206,9 +206,8 @@ class ServerClient:
                     "with /v1 for most servers"
                 )
             raise RefusedError(f"{self.root} has no model {self._model!r}{self._model_hint(names)} ({reason})")
-        if status in (400, 422) and self._has_answered:
-            # Others were answered: it is this prompt.
-            raise TooLongError(f"problem {request.problem_id!r}: {self.root} refuses its prompt ({reason})")
+        if status in (400, 413, 422):
+            raise PromptError(f"{self.root} refuses the request ({reason})")
         place = response.headers.get("location")
         raise RefusedError(f"{self.root} refuses the request ({reason}{f', it is at {place}' if place else ''})")
 
