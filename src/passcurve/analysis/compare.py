@@ -142,14 +142,13 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     c: tuple[tuple[int, ...], ...]
 
 
-def read_sweep(paths: Sequence[Path], temperatures: Sequence[float] = (), k: int = 1) -> Sweep:
+def make_sweep(runs: Sequence[RunCounts], temperatures: Sequence[float] = (), k: int = 1) -> Sweep:
     """Return the counts of runs at several temperatures, in ascending order, as ``effective_counts`` does.
 
     ``temperatures``, one per run, replace those that the runs were sampled at.
     Raises DataError when the temperature of a run is unknown, when two are the same, when samples have no verdict, when
     the problems differ, or when a run has no pass@k; UsageError when the numbers of temperatures and runs differ.
     """
-    runs = [read_counts(path) for path in paths]
     names = unique_names(runs)
     ids = find_common(runs, names).ids
     if temperatures and len(temperatures) != len(runs):

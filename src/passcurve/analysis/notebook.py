@@ -24,6 +24,7 @@ from passcurve.report.terminal import number
 from passcurve.signature import digest
 from passcurve.store.arrow import INSTALL, import_pyarrow
 from passcurve.store.lines import read_lines
+from passcurve.store.run_counts import read_counts
 from passcurve.store.rundir import RunDir
 from passcurve.types import Counts, Estimate, Metric
 from passcurve.types.amounts import amount
@@ -256,7 +257,7 @@ def load(
         raise UsageError(f"run must be a run directory or a file, got {type(run).__name__}")
     ks = config.checked_ks(k) if not metrics else ()
     request = ScoreRequest(ks=ks, metrics=tuple(metrics)) if metrics else ScoreRequest(ks=ks)
-    scored = score_run(Path(run), request, config.cache_dir(), stale=stale)
+    scored = score_run(read_counts(Path(run), stale=stale), request, config.cache_dir())
     return Run(
         path=Path(scored.source),
         counts=scored.counts,

@@ -56,12 +56,13 @@ class Report(msgspec.Struct, kw_only=True):
 def read_report(paths: Sequence[Path], cache_dir: Path, options: ReportOptions) -> Report:
     """Read stored runs and compute everything that a report shows.
 
-    Raises DataError and StoreError as ``score_run`` does.
+    Raises DataError and StoreError as ``read_counts`` does.
     """
     # pass@k at every k of the curve makes it; of pass^k its steps are enough.
     powers = [Metric(name="pass^k", k=k) for k in _STEPS]
     request = ScoreRequest(metrics=(Metric(), *powers), ks=HEADLINE_KS, with_curve=True, level=options.level)
-    scored = [score_run(path, request, cache_dir, stale=options.stale) for path in paths]
+    counts = [read_counts(path, stale=options.stale) for path in paths]
+    scored = [score_run(run, request, cache_dir) for run in counts]
     names = run_labels(
         [
             (path, run.diagnosis.scope if run.diagnosis is not None else None)
@@ -74,7 +75,6 @@ def read_report(paths: Sequence[Path], cache_dir: Path, options: ReportOptions) 
     runs = [
         run_record(run, name, ids, own, options.prices) for run, name, own in zip(scored, names, evidence, strict=True)
     ]
-    counts = [read_counts(path, stale=True) for path in paths]
     comparison, reason = _compare(counts, options)
     return Report(
         record={
@@ -82,7 +82,7 @@ def read_report(paths: Sequence[Path], cache_dir: Path, options: ReportOptions) 
             "problems": ids,
             "runs": runs,
             "comparison": _comparison_record(comparison, reason, counts, names, options.level),
-            "sweep": _sweep(paths, scored),
+            "sweep": _sweep(counts),
             "provenance": _provenance(scored),
         },
         scored=tuple(scored),
@@ -203,15 +203,15 @@ def _same_model(a: Header | None, b: Header | None, differs: Sequence[str]) -> s
     return f'Both runs name the same model, "{models.pop()}"; {rest}.'
 
 
-def _sweep(paths: Sequence[Path], scored: Sequence[ScoredRun]) -> dict[str, Any] | None:
+def _sweep(counts: Sequence[RunCounts]) -> dict[str, Any] | None:
     """Return the sweep of one model over temperatures; None where the runs are none."""
-    generations = [run.header.generation for run in scored if run.header is not None]
+    generations = [run.header.generation for run in counts if run.header is not None]
     models = {generation.model for generation in generations if generation is not None}
     temperatures = {generation.decoding.temperature for generation in generations if generation is not None}
-    if len(models) != 1 or None in generations or len(temperatures) < max(2, len(paths)):
+    if len(models) != 1 or None in generations or len(temperatures) < max(2, len(counts)):
         return None
     try:
-        sweep = comparisons.read_sweep(paths)
+        sweep = comparisons.make_sweep(counts)
     except (DataError, UsageError):
         return None
     record: dict[str, Any] = msgspec.to_builtins(measure_sweep(sweep.temperatures, sweep.n, sweep.c))

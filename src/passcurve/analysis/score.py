@@ -75,15 +75,14 @@ class ScoredRun(msgspec.Struct, frozen=True, kw_only=True):
         return sum(count.c for count in self.counts)
 
 
-def score_run(path: Path, request: ScoreRequest, cache_dir: Path, *, stale: bool = False) -> ScoredRun:
-    """Read stored verdicts and estimate the requested metrics.
+def score_run(run: RunCounts, request: ScoreRequest, cache_dir: Path) -> ScoredRun:
+    """Estimate the requested metrics of stored verdicts.
 
     Problems without a sample count as well where the benchmark of the run is on this machine; else a note says that
-    they are unknown.  Raises DataError and StoreError as ``read_counts`` does.
+    they are unknown.
     """
     from passcurve.stats.metrics import score_counts
 
-    run = read_counts(path, stale=stale)
     notes = [run.note] if run.note else []
     counts, groups = run.counts, run.equal_programs.groups
     if run.header is None:
@@ -160,11 +159,12 @@ def _without_sample(run: RunCounts, counts: Sequence[Counts]) -> str:
 def read_curve(path: Path, cache_dir: Path, level: float = 0.95, *, stale: bool = False) -> tuple[ScoredRun, Curve]:
     """Return the curve of stored verdicts up to the least n, with its band; for n = 1 pass@1 and its interval.
 
-    Raises DataError with the reason where pass@1 has no value, and as ``score_run`` does.
+    Raises DataError with the reason where pass@1 has no value, and as ``read_counts`` does.
     """
     from passcurve.stats.metrics import ScoreRequest
 
-    scored = score_run(path, ScoreRequest(ks=(1,), with_curve=True, level=level), cache_dir, stale=stale)
+    request = ScoreRequest(ks=(1,), with_curve=True, level=level)
+    scored = score_run(read_counts(path, stale=stale), request, cache_dir)
     first = scored.estimates[0]
     if first.value is None or first.new_problems is None:
         raise DataError(f"{str(path)!r} has no curve: {first.reason or 'pass@1 has no interval'}")

@@ -127,8 +127,9 @@ def temperature(
 
     if runs:
         from passcurve.analysis import compare
+        from passcurve.store.run_counts import read_counts
 
-        swept = compare.read_sweep(runs, degrees, max(ks, default=1))
+        swept = compare.make_sweep([read_counts(run) for run in runs], degrees, max(ks, default=1))
         numbers = lesson.measure_sweep(swept.temperatures, swept.n, swept.c, ks, splits=splits, seed=seed)
     else:
         numbers = lesson.simulate_sweep(degrees or lesson.TEMPERATURES, ks, m=m, n=n, splits=splits, seed=seed)

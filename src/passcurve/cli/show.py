@@ -180,9 +180,10 @@ def _show_scores(
     from passcurve.analysis.scored_record import scored_record, table_record
     from passcurve.report import exchange, methods, terminal
     from passcurve.stats.metrics import ScoreRequest, lacks_requested_value
+    from passcurve.store.run_counts import read_counts
 
     request = ScoreRequest(metrics=wanted.metrics, ks=wanted.ks, with_curve=wanted.with_curve, level=level)
-    scored = score.score_run(run, request, config.cache_dir(), stale=stale)
+    scored = score.score_run(read_counts(run, stale=stale), request, config.cache_dir())
     unmet = lacks_requested_value(scored.estimates, wanted.metrics, ks_requested=wanted.ks_requested)
     lacks_samples = scored.attempted < max(1, scored.problems)
     code = 2 if unmet or scored.withheld or not scored.finished or lacks_samples else 0
