@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import time
 import weakref
@@ -42,6 +41,7 @@ from passcurve.store.rundir import RunDir
 from passcurve.store.samples import first_ids
 from passcurve.store.samples_file import SamplesFile, identify
 from passcurve.types import Benchmark, Problem
+from passcurve.types.decoding import encode_json
 
 Row = Mapping[str, Any]
 """A sample as a line of a file has it: ``task_id``, and ``completion`` or ``solution``."""
@@ -369,17 +369,9 @@ def _lines(rows: Iterable[Row], options: ReadOptions, benchmark: Callable[[], Be
         convert_rows(checked, options, lambda: _problems_of(benchmark)) if options else checked
     ):
         try:
-            yield _encode(row)
+            yield encode_json(row) + b"\n"
         except (TypeError, ValueError) as error:
             raise DataError(f"sample {number} cannot be written as JSON: {error}") from None
-
-
-def _encode(row: Mapping[str, Any]) -> bytes:
-    try:
-        return msgspec.json.encode(row) + b"\n"
-    except UnicodeEncodeError:
-        # A model may write a lone surrogate, which JSON can hold and UTF-8 cannot.
-        return json.dumps(row).encode("ascii") + b"\n"
 
 
 def _checked(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:

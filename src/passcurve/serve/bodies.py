@@ -34,14 +34,6 @@ def decode(body: bytes, kind: Any) -> Any:
         raise msgspec.ValidationError("a lone surrogate in a name of a field, or where no text is expected") from None
 
 
-def encode(value: Any) -> bytes:
-    """Return a value as JSON."""
-    try:
-        return msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        return json.dumps(msgspec.to_builtins(value)).encode("ascii")
-
-
 def encode_line(value: Any) -> bytes:
     """Return a value as a line of JSON, in ASCII: some readers end a line at U+2028 and U+0085, too."""
     return json.dumps(msgspec.to_builtins(value)).encode("ascii") + b"\n"

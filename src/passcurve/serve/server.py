@@ -17,7 +17,7 @@ from passcurve.errors import DataError, PasscurveError, UsageError
 from passcurve.judging.program_runner import ProgramRunner
 from passcurve.serve.admission import Admission, find_misdirection, is_loopback, refuse
 from passcurve.serve.answer_cache import AnswerCache, digest
-from passcurve.serve.bodies import encode, encode_line
+from passcurve.serve.bodies import encode_line
 from passcurve.serve.connections import Connections, make_server, open_listener, run_server
 from passcurve.serve.requests import MAX_BODY_BYTES, RequestError, answer, read_batch
 from passcurve.serve.revival import Revival
@@ -25,6 +25,7 @@ from passcurve.serve.rewards import CONTRACTS, Question, Read, Rows, aggregate
 from passcurve.serve.run_code import answer_of, make_job, read_request
 from passcurve.serve.web import Web, import_web
 from passcurve.types import Limits
+from passcurve.types.decoding import encode_json
 
 RETRY_AFTER_S = 5
 _BODY_S = 30.0
@@ -165,7 +166,7 @@ class _Handlers:
             return self._refuse(503, "the judging failed")
         self._metrics.statuses.update(judgement.status for judgement in judgements)
         self._count(begun)
-        return web.response(encode(answered), media_type="application/json")
+        return web.response(encode_json(answered), media_type="application/json")
 
     async def _lines(self, judgements: AsyncIterator[Judgement], rows: Rows, begun: float) -> AsyncIterator[bytes]:
         """Yield an answer for each row, as soon as it is known; where the sandbox is lost, the stream breaks off."""
@@ -217,7 +218,7 @@ class _Handlers:
             return self._refuse(error.status, str(error))
         except (TimeoutError, self._web.client_gone):
             return self._refuse(408, "the body did not come in time")
-        return self._web.response(encode(means), media_type="application/json")
+        return self._web.response(encode_json(means), media_type="application/json")
 
     async def run_code(self, request: Any) -> Any:
         """Run one program.  Never 429, 500 or 503, which clients take for a failed program: they repeat a 504."""
@@ -247,7 +248,7 @@ class _Handlers:
             return self._refuse(504, "the program could not be run; ask again")
         self._metrics.statuses[answered.status] += 1
         self._count(begun)
-        encoded = encode(answered)
+        encoded = encode_json(answered)
         self._answers.add(key, encoded)
         return self._web.response(encoded, media_type="application/json")
 

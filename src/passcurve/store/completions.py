@@ -26,7 +26,7 @@ from passcurve.store.parts import PartWriter
 from passcurve.store.samples import RawRow, RowContent
 from passcurve.store.whole_files import write_whole
 from passcurve.types import Completion, Generation, Reply, SampleKey
-from passcurve.types.decoding import decodable
+from passcurve.types.decoding import decodable, encode_json
 
 FORMAT = "passcurve completions 1"
 _NAME = re.compile(r"(?:completions-(\d{3,})\.jsonl|config-(\d{3,})\.json)")
@@ -221,7 +221,7 @@ class Completions:
             server_model=reply.server_model,
             fingerprint=reply.fingerprint,
         )
-        raw = _encoded(line)
+        raw = encode_json(line) + b"\n"
         with self._lock:
             if self._closed:
                 raise StoreError(f"the run in {str(self.folder)!r} is closed")
@@ -309,13 +309,6 @@ def _decoded(raw: bytes) -> CompletionLine | None:
         return msgspec.convert(json.loads(raw), decodable(CompletionLine))
     except (ValueError, RecursionError):
         return None
-
-
-def _encoded(line: CompletionLine) -> bytes:
-    try:
-        return msgspec.json.encode(line) + b"\n"
-    except UnicodeEncodeError:
-        return json.dumps(msgspec.to_builtins(line)).encode("ascii") + b"\n"
 
 
 def _files(folder: Path) -> tuple[list[Path], list[Path]]:

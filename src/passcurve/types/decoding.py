@@ -1,4 +1,4 @@
-"""Types that any thread may decode.
+"""Types that any thread may decode, and JSON of any text.
 
 msgspec looks at the fields of a record when it first decodes one.
 A second thread that decodes one meanwhile reads fields that are not there yet, and the process dies of SIGSEGV
@@ -8,6 +8,7 @@ A second thread that decodes one meanwhile reads fields that are not there yet, 
 from __future__ import annotations
 
 import functools
+import json
 from typing import TypeVar
 
 import msgspec
@@ -15,6 +16,14 @@ import msgspec
 from passcurve.types.forks import no_forks
 
 _T = TypeVar("_T")
+
+
+def encode_json(value: object) -> bytes:
+    """Return a value as JSON: in ASCII where a text has a lone surrogate, which a model may write and UTF-8 lacks."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return json.dumps(msgspec.to_builtins(value)).encode("ascii")
 
 
 def decodable(kind: _T) -> _T:
