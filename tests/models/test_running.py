@@ -192,7 +192,7 @@ def test_a_filter_and_another_model(shell, server, answers, words):
     """Answers that a content filter has ended are counted, and that two models answered is said."""
     server.fault = lambda number, body: {0: "filtered", 1: "another model"}.get(number % 8, "")
     done = shell(*[word for word in words(n=1) if word != "--json"])
-    assert "filtered: 1 of 8 samples (12.5%) were ended by the server's content filter" in done.out
+    assert "filtered: 1 of 8 samples (12.5%) was ended by the server's content filter" in done.out
     assert "models: the server named 2, by samples: tiny-coder-0 (7), tiny-coder-1 (1)" in done.out
     generated = shell(*words(n=1)).record["generated"]
     assert (1, {"tiny-coder-0": 7, "tiny-coder-1": 1}) == (generated["filtered"], generated["server_models"])

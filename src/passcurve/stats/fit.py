@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from passcurve.stats.counts import distinct_pairs
 from passcurve.stats.double_double import FloatArray
 from passcurve.stats.rows import IntArray, Row, check_integer, check_positive, check_row
+from passcurve.types.amounts import part_of
 
 LEAST_SIZE, MOST_SIZE = 1e-3, 1e6
 """Range of a + b.  Beyond it the likelihood is flat: problems pass always or never, or are all equal."""
@@ -65,7 +66,9 @@ def _fit(n: bytes, c: bytes) -> BetaBinomial:
     """Return the fit of counts in 64 bits each: intervals for many k need that of one data set again and again."""
     row = Row(np.frombuffer(n, np.int64), np.frombuffer(c, np.int64))
     if not row.c.any() or (row.c == row.n).all():
-        raise ValueError(f"{'no sample' if not row.c.any() else 'every sample'} passed: nothing to fit")
+        total = int(row.n.sum())
+        how = "passed" if row.c.any() else "failed"
+        raise ValueError(f"{part_of(total, total, 'sample')} {how}: nothing to fit")
     if row.n.max() == 1:
         raise ValueError("each problem has one sample: how much the problems differ cannot be told from that")
     tails = [count_above(values)[None, :] for values in (row.c, row.n - row.c, row.n)]
