@@ -98,7 +98,11 @@ BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 def utc_now() -> str:
     """Return the time, in UTC, as ISO 8601."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    return _now().isoformat(timespec="seconds")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 def encode(record: VerdictLine | PartHeader | Footer) -> bytes:
