@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from passcurve.store.documents import is_record_row
@@ -16,18 +16,16 @@ _STATUSES = {"-1": "timeout", "-2": "failed", "-3": "timeout", "-4": "failed", "
 
 def matches(document: Any) -> bool:
     """Tell whether a document is one of these."""
-    first = next(iter(_rows(document)), None)
-    return is_record_row(first)
+    return is_record_row(next(_rows(document), None))
 
 
-def _rows(document: Any) -> list[Any]:
-    """Return the rows of an array, or of LiveCodeBench's results by question, as its packaged form writes them."""
+def _rows(document: Any) -> Iterator[Any]:
+    """Yield the rows of an array, or of LiveCodeBench's results by question, as its packaged form writes them."""
     if isinstance(document, list):
-        return document
-    by_question = document.get("eval") if isinstance(document, dict) else None
-    if not isinstance(by_question, dict):
-        return []
-    return [{"question_id": question, **row} if isinstance(row, dict) else row for question, row in by_question.items()]
+        yield from document
+    elif isinstance(document, dict) and isinstance(by_question := document.get("eval"), dict):
+        for question, row in by_question.items():
+            yield {"question_id": question, **row} if isinstance(row, dict) else row
 
 
 def _is_lcb(row: dict[str, Any]) -> bool:
@@ -65,12 +63,12 @@ def _classeval(row: dict[str, Any]) -> list[ScoredSample]:
 
 def _lcb(index: int, row: dict[str, Any]) -> list[ScoredSample]:
     if not _is_lcb(row):
-        raise MalformedRecordError(f"element {index} has no `question_id` or no `code_list`")
+        raise MalformedRecordError(f"element {index} lacks `question_id`, or `code_list` and `graded_list`")
     task = str(row["question_id"])
     graded = expect(row.get("graded_list") or [], list, f"`graded_list` of {task!r}")
-    # Some write the verdicts alone.
+    # Some files have the verdicts alone.  Among programs none stands where nothing could be taken out of an answer.
     texts = expect(row.get("code_list", [None] * len(graded)), list, f"`code_list` of {task!r}")
-    has_texts = "code_list" in row
+    no_text = "" if "code_list" in row else None
     metadata = row.get("metadata")
     metadata = metadata if isinstance(metadata, list) and len(metadata) == len(texts) else [None] * len(texts)
     if graded and len(graded) != len(texts):
@@ -84,8 +82,7 @@ def _lcb(index: int, row: dict[str, Any]) -> list[ScoredSample]:
         samples.append(
             ScoredSample(
                 task_id=task,
-                # None among programs stands where nothing could be taken out of an answer.
-                text=("" if has_texts else None) if text is None else expect(text, str, f"`code_list` of {task!r}"),
+                text=no_text if text is None else expect(text, str, f"`code_list` of {task!r}"),
                 status=status,
                 details=metadata[position],
                 fields=fields,
