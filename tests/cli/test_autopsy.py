@@ -408,10 +408,10 @@ def test_lines_that_are_no_rows(shell):
     path.write_text(path.read_text() + "nonsense\n")
     done = shell("autopsy", "s.jsonl", "--subset", "--policies", "raw,auto", "--json")
     assert (2, 1, 1) == (done.code, done.record["malformed"], done.record["samples"])
-    assert "1 line is no row" in done.err
+    assert "1 malformed line (" in done.err
     done = shell("profiles", "s.jsonl", "--subset", "--profiles", "native,human-eval", "--json")
     assert (2, 1) == (done.code, done.record["malformed"])
-    assert "1 line is no row" in done.err
+    assert "1 malformed line (" in done.err
 
 
 def test_problems_without_samples(shell):

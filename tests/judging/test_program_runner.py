@@ -70,6 +70,7 @@ def test_jobs_that_are_cancelled_while_the_sandbox_is_lost() -> None:
     runner = ProgramRunner(Limits(memory_bytes=256 << 20), 1)
     (step,) = print_one(10.0).attempts[0]
     malformed = msgspec.structs.replace(print_one(10.0), attempts=((msgspec.structs.replace(step, setup={}),),))
+    # It holds the only worker while the others are put in.
     slow = print_one(10.0, b"import time; time.sleep(0.5)")
     waiting = [runner.submit(job) for job in (slow, malformed, *[print_one(10.0)] * 2_000)][2:]
     while not waiting[0].done():

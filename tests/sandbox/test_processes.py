@@ -133,6 +133,7 @@ TOO_MUCH = {
     "        os._exit(0) if os.fork() else signal.pause()",
     "each that of a parent which has given it back": f"if os.fork() == 0:\n        {HOLD}\n"
     "        if os.fork() == 0: signal.pause()\n        held = None\n        signal.pause()",
+    # The thread begins to hold once the first one has ended, which alone is looked at otherwise.
     "each in a thread of one whose first thread has ended": "if os.fork() == 0:\n        import ctypes, threading\n"
     f"        threading.Thread(target=lambda: [time.sleep(0.1), {SIZE} * b'x', signal.pause()]).start()\n"
     f"        ctypes.CDLL(None).syscall({EXIT}, 0)",

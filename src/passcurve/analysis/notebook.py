@@ -275,8 +275,7 @@ def of_result(result: Result, notes: Sequence[str] = (), folder: TemporaryFolder
     notes = [*notes, *result.notes]
     if result.malformed_lines:
         first, count = result.malformed[0], result.malformed_lines
-        lines = "1 line is no row and does" if count == 1 else f"{count:,} lines are no rows and do"
-        notes.append(f"{lines} not count; line {first.line}: {first.reason}")
+        notes.append(f"{amount(count, 'malformed line')} left out; line {first.line}: {first.reason}")
     return Run(
         path=Path(result.run),
         counts=result.counts,

@@ -164,8 +164,7 @@ def _write_autopsy(result: Autopsy, flips: int, as_json: bool) -> None:
     from passcurve.report.diagnosis import diagnosis_lines, diagnosis_record
 
     if result.malformed:
-        lines = "1 line is no row" if result.malformed == 1 else f"{result.malformed:,} lines are no rows"
-        warn(f"{lines} (passcurve judge says why)")
+        warn(f"{amount(result.malformed, 'malformed line')} (passcurve judge says why)")
     if result.owed:
         warn(f"{amount(result.owed, 'program')} {are(result.owed)} owed: judging them failed; run the command again")
     for line in diagnosis_lines(result.diagnosis):

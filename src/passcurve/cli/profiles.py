@@ -34,6 +34,7 @@ from passcurve.cli.stored_run import (
     require_code,
 )
 from passcurve.store.locate import find_run_dir, name_choice
+from passcurve.types.amounts import amount
 
 if TYPE_CHECKING:
     from passcurve.bench.formats.rows import ReadOptions
@@ -115,8 +116,7 @@ def _compare(
     with Display() as display:
         result = compare_profiles(names, request, display.show_progress)
     if result.malformed:
-        lines = "1 line is no row" if result.malformed == 1 else f"{result.malformed:,} lines are no rows"
-        warn(f"{lines} (passcurve judge says why)")
+        warn(f"{amount(result.malformed, 'malformed line')} (passcurve judge says why)")
     leave_record(folder, "profiles", msgspec.to_builtins(result))
     if as_json:
         write_json(msgspec.to_builtins(result))

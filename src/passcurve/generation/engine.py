@@ -109,7 +109,7 @@ class _Failures:
     """The failed requests of a run."""
 
     def __init__(self, *, answered_before: bool) -> None:
-        """Take whether the model has answered in an earlier session."""
+        """``answered_before``: whether the model has answered in an earlier session."""
         self.reasons: dict[str, None] = {}
         """Each reason once, in the order in which they came."""
         self._answered_before = answered_before

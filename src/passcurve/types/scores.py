@@ -83,7 +83,7 @@ class SuiteScore(msgspec.Struct, frozen=True, kw_only=True):
     """Number of samples that pass."""
     estimates: tuple[Estimate, ...]
     alone: bool = False
-    """Whether it counts whatever the others do."""
+    """True for a suite that counts by itself: those before it need not pass."""
 
 
 class Curve(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ from passcurve.bench.formats.livecodebench import make_check
 from passcurve.bench.formats.packed_tests import unpack_tests
 from passcurve.bench.formats.rows import Format, Parsed, ReadOptions, Row
 from passcurve.types import Problem
-from passcurve.types.amounts import part_of
+from passcurve.types.amounts import have, part_of
 
 REQUIRED = ("id", "content", "test", "labels")
 TEST_S = 10.0
@@ -42,8 +42,8 @@ def _is_contest(test: object) -> bool:
 def _parse(rows: Sequence[Row], options: ReadOptions) -> Parsed:
     rows = [msgspec.structs.replace(row, expected=REQUIRED) for row in rows]
     count = sum(OWN_LIMITS.fullmatch(row.optional_text("canonical_solution")) is not None for row in rows)
-    part, leave = part_of(count, len(rows), "reference solution"), "leaves" if count == 1 else "leave"
-    notes = (f"{part} only {leave}: there is none",) if count else ()
+    part = part_of(count, len(rows), "problem")
+    notes = (f"{part} {have(count)} no reference solution: the program there only exits",) if count else ()
     return Parsed(tuple(_problem(row, options) for row in rows), notes)
 
 
