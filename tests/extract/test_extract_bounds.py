@@ -6,11 +6,12 @@ import resource
 import time
 from typing import NamedTuple
 
+import msgspec
 import pytest
 
 from passcurve.extract import extract
 from passcurve.extract.source import BUDGET_CHARS, MAX_CHARS, Parser
-from passcurve.types import Completion, FunctionTests, Problem, SampleKey
+from passcurve.types import Completion, Expression, FunctionTests, Problem, SampleKey
 
 PROBLEM = Problem(
     id="p",
@@ -116,6 +117,16 @@ def test_a_long_text_is_not_taken_apart():
     program = extract(PROBLEM, completion(text), "pruned")
     assert PROBLEM.prompt + text == program.text
     assert (f"too long to be taken apart ({len(text):,} characters), joined to the prompt",) == program.steps
+
+
+def test_an_answer_takes_little_memory():
+    """Of an answer, too, Python reads no text that takes it a gigabyte."""
+    check = Expression(code="def f(x):\n    return x\n", asks="output", input="1", output="1")
+    text = "import " + "a." * 30_000 + "a"
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    program = extract(msgspec.structs.replace(PROBLEM, prompt="", check=check), completion(text), "answer")
+    assert (text, ()) == (program.text, program.steps)
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10 < MEMORY // 2
 
 
 def test_thinking_does_not_count_towards_the_cap():

@@ -6,7 +6,7 @@ import ast
 import re
 
 from passcurve.extract.step import Change, Task
-from passcurve.types import Expression, trees
+from passcurve.types import Expression
 
 _TICKS = re.compile(r"`([^`]+)`")
 _TAGS = re.compile(r"\[ANSWER\](.*?)(?:\[/ANSWER\]|\Z)", re.DOTALL)
@@ -38,13 +38,10 @@ def take_answer(task: Task, text: str) -> Change | None:
 
 def take_side(task: Task, text: str) -> Change | None:
     """Take the side of a comparison that was asked for, where the text is ``assert call == result`` or the like."""
-    try:
-        statements = trees.parse(text.strip()).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = task.parser.read(text.strip()).tree
+    if tree is None or len(tree.body) != 1 or not isinstance(task.problem.check, Expression):
         return None
-    if len(statements) != 1 or not isinstance(task.problem.check, Expression):
-        return None
-    (statement,) = statements
+    (statement,) = tree.body
     compared = statement.test if isinstance(statement, ast.Assert) else getattr(statement, "value", None)
     if not (isinstance(compared, ast.Compare) and len(compared.ops) == 1 and isinstance(compared.ops[0], ast.Eq)):
         return None
