@@ -90,6 +90,11 @@ def test_each_kind_has_its_message():
         (CALL, "`f(3)`", "f(3)"),
         (CALL, "Here:\n[ANSWER]`assert f(3) == 4`[/ANSWER]", "f(3)"),
         (RESULT, "`4` or `5`", "`4` or `5`"),
+        (RESULT, "So:\n[ANSWER]\n```python\n4\n```\n[/ANSWER]\n", "4"),
+        (RESULT, "[\n    1,\n    2,\n]\nassert f(4) == 5\n", "[\n    1,\n    2,\n]"),
+        (CALL, "f(\n    3\n) == 4\n", "f(\n    3\n)"),
+        (RESULT, "4\n```\n\nThis adds one.\n", "4"),
+        (RESULT, "Answer\n```\n4\n```\n", "4"),
     ],
 )
 def test_answers(problem: Problem, text: str, program: str):

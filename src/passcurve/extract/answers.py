@@ -13,9 +13,10 @@ _TAGS = re.compile(r"\[ANSWER\](.*?)(?:\[/ANSWER\]|\Z)", re.DOTALL)
 
 
 def take_answer(task: Task, text: str) -> Change | None:
-    """Take what stands between the last answer tags, else the last fenced block, else the first line with text.
+    """Take what stands between the last answer tags, of that or else of the whole text the last fenced block.
 
-    Where all of it is code within a line, in back ticks, it is taken without these.
+    Without tags and blocks take the first line with text, and the lines on which its expression goes on.  Where all of
+    it is code within a line, in back ticks, it is taken without these.
     """
     from passcurve.extract.fences import find_blocks, select_likely
 
@@ -23,17 +24,26 @@ def take_answer(task: Task, text: str) -> Change | None:
         # The prompt ended with the opening tag.
         text = f"[ANSWER]{text}"
     tagged = _TAGS.findall(text)
-    if tagged:
+    if blocks := find_blocks(task, tagged[-1] if tagged else text):
+        place = " between the answer tags" if tagged else ""
+        taken, note = select_likely(blocks)[-1].text, f"took the last fenced block{place}"
+    elif tagged:
         taken, note = tagged[-1], "took the text between the answer tags"
-    elif blocks := find_blocks(task, text):
-        taken, note = select_likely(blocks)[-1].text, "took the last fenced block"
     else:
-        lines = [line for line in text.split("\n") if line.strip()]
-        taken, note = lines[0] if lines else "", "took the first line"
+        taken = _first_expression(task, text.strip())
+        lines = taken.count("\n") + 1
+        note = f"took the first {lines} lines" if lines > 1 else "took the first line"
     taken = taken.strip()
     if inline := _TICKS.fullmatch(taken):
         taken = inline[1].strip()
     return Change(text=taken, note=note) if taken != text else None
+
+
+def _first_expression(task: Task, text: str) -> str:
+    """Return the lines of the first statement of a text; its first line where that is no Python."""
+    tree = task.parser.read(task.parser.prefix(text)).tree
+    end = tree.body[0].end_lineno if tree is not None and tree.body else None
+    return "\n".join(text.split("\n")[: end or 1])
 
 
 def take_side(task: Task, text: str) -> Change | None:

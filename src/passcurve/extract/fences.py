@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import bisect
 from collections.abc import Sequence
 from functools import cache
@@ -13,6 +14,7 @@ from markdown_it import MarkdownIt
 from passcurve.extract.join import continuation
 from passcurve.extract.source import MAX_CHARS, has_entry_point
 from passcurve.extract.step import Change, Task
+from passcurve.types import Expression
 
 PYTHON = frozenset({"python", "python3", "python2", "py", "py3", "ipython", "ipython3"})
 """Language names of a block of Python."""
@@ -107,9 +109,19 @@ def find_fences(text: str, *, blank: bool = False) -> list[Block]:
 def _is_code(task: Task, text: str) -> bool:
     if not text.strip():
         return False
+    if isinstance(task.problem.check, Expression):
+        return _is_answer(task.parser.read(text.strip()).tree)
     if has_entry_point(task.parser.read(text).tree, task.problem.entry_point):
         return True
     return task.form == "completion" and continuation(task, text) is not None
+
+
+def _is_answer(tree: ast.Module | None) -> bool:
+    """Tell whether a text is an expression or an assertion, and not a word of prose, which Python takes for a name."""
+    (statement,) = tree.body if tree is not None and len(tree.body) == 1 else (None,)
+    return isinstance(statement, ast.Assert) or (
+        isinstance(statement, ast.Expr) and not isinstance(statement.value, ast.Name)
+    )
 
 
 def _extend(task: Task, block: Block, lines: list[str], bare: list[int]) -> Block:
