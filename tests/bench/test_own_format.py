@@ -54,6 +54,21 @@ def test_what_is_called(tmp_path: Path) -> None:
     assert ["f", "C.f", ""] == [read(tmp_path, row).entry_point for row in rows]
 
 
+def test_words_beside_a_prompt(tmp_path: Path) -> None:
+    """A model that is shown a prompt is shown nothing else: a note names the problems whose words it would miss."""
+    function = {"kind": "function", "entry_point": "f", "test": "def check(f):\n    assert f(1) == 1\n"}
+    path, notes = tmp_path / "new.jsonl", list[str]()
+    rows = [
+        function | {"id": "a/0", "prompt": "def f(x):\n", "statement": "Return x."},
+        function | {"id": "a/1", "prompt": "def f(x):\n", "statement": " "},
+        function | {"id": "a/2", "statement": "Write f, which returns its argument."},
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    read_problems(path, notes)
+    (note,) = notes
+    assert note.startswith("'statement' of 1 problems is shown to no model")
+
+
 def test_stdin(tmp_path: Path) -> None:
     """Each input of a whole program is a text, with the text to write."""
     check = read(tmp_path, STDIN).check

@@ -77,7 +77,10 @@ def _matches(fields: Mapping[str, object]) -> bool:
 
 
 def _parse(rows: Sequence[Row], _: ReadOptions) -> Parsed:
-    return Parsed(tuple(_problem(msgspec.structs.replace(row, expected=("id", "kind"))) for row in rows))
+    problems = tuple(_problem(msgspec.structs.replace(row, expected=("id", "kind"))) for row in rows)
+    hidden = sum(bool(problem.prompt and problem.statement.strip()) for problem in problems)
+    note = f"'statement' of {hidden} problems is shown to no model, for they have a 'prompt': write the task into that"
+    return Parsed(problems, (note,) if hidden else ())
 
 
 FORMAT = Format("passcurve", _matches, _parse)
