@@ -130,3 +130,10 @@ def test_a_program_may_end_what_fetches_its_files(client: httpx.Client, number):
     request = {"code": code, "language": "python", "fetch_files": ["a"], "run_timeout": 2}
     answer = client.post("/run_code", json=request).json()
     assert -number == answer["run_result"]["return_code"], answer
+
+
+def test_a_program_whose_files_are_fetched_knows_its_thread(client: httpx.Client):
+    """The number of the main thread is that of the process that runs the program, as for any other program."""
+    code = "import os, threading\nprint(threading.main_thread().native_id == os.getpid())\n"
+    answer = client.post("/run_code", json={"code": code, "language": "python", "fetch_files": ["a"]}).json()
+    assert "True\n" == answer["run_result"]["stdout"], answer

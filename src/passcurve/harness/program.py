@@ -67,11 +67,14 @@ def main(descriptors: list[int]) -> NoReturn:
     for name, data in job["files"].items():
         write_file(name, data)
     set_streams(job["stdin"], out, err)
+    if job["fetch"]:
+        # The program may signal this process before its next line runs, and it then ends for the program.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if pid := os.fork():
+            _fetch_files(pid, job["fetch"], fetched)
     path = os.path.abspath(job["argv"][0])
     _prepare(path, job["argv"][1:])
     send_frame(connection, BEGUN)
-    if job["fetch"] and (pid := os.fork()):
-        _fetch_files(pid, job["fetch"], fetched)
     os.closerange(3, _HIGHEST_DESCRIPTOR)
     resource.setrlimit(resource.RLIMIT_AS, (job["memory_bytes"], job["memory_bytes"]))
     loaded = sys.modules.keys() - {"__main__"}
@@ -90,8 +93,6 @@ def main(descriptors: list[int]) -> NoReturn:
 
 def _fetch_files(pid: int, names: list[str], target: int) -> NoReturn:
     """Wait for the process that runs the program, write the files that it leaves, and end as it has ended."""
-    # The program may signal this process, which then ends for it.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     _, status = os.waitpid(pid, 0)
     with open(target, "wb", closefd=False) as file:
         file.write(json.dumps(fetch_files(names)).encode())
