@@ -84,9 +84,7 @@ class VerdictCollector:
 
     def _count(self, row: int, verdict: Verdict) -> None:
         self.tally.add(verdict)
-        # In shared mode the calls are not counted.
-        raised_early = verdict.mode == "referee" and bool(verdict.exception) and not verdict.calls
-        self.input.judge(row, verdict.status, verdict.message, raised_early=raised_early)
+        self.input.judge(row, verdict.status, verdict.message, raised_early=_raised_early(verdict))
         if verdict.passed and (self.slowest is None or verdict.own_s > self.slowest.own_s):
             self.slowest = Slowest(key=verdict.key, own_s=verdict.own_s)
         if verdict.suspicious:
@@ -95,3 +93,8 @@ class VerdictCollector:
             suspect = Suspect(key=verdict.key, status=verdict.status, seen=verdict.suspicious)
             bisect.insort(suspects, (row, suspect), key=itemgetter(0))
             del suspects[MAX_SUSPECTS:]
+
+
+def _raised_early(verdict: Verdict) -> bool:
+    """Tell whether the program itself raised an exception, and no test called it or failed; unknown in shared mode."""
+    return verdict.mode == "referee" and bool(verdict.exception) and not verdict.calls and not verdict.test_line
