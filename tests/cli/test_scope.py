@@ -165,7 +165,7 @@ def test_samples_that_are_cut_while_they_are_judged(shell, starter):
         path.write_bytes(path.read_bytes().splitlines(keepends=True)[0])
         _, errors = judging.communicate(timeout=60)
     assert judging.returncode == 2
-    assert b"2 rows have verdicts and 1 are there now" in errors
+    assert b"2 rows have verdicts and 1 is there now" in errors
     assert not list(shell.folder.glob("s.jsonl_results*"))
 
 
