@@ -87,7 +87,7 @@ LAYERS: dict[str, list[Edit]] = {
     "file size": unlimited("resource.RLIMIT_FSIZE, file_bytes"),
     "message queues": unlimited("resource.RLIMIT_MSGQUEUE, 0"),
     "threads": unlimited("resource.RLIMIT_NPROC, (COMMAND_PROCESSES if commands else PROCESSES) + others"),
-    "own streams": [without(TEMPLATE, "    _open_streams()\n")],
+    "own streams": [without(TEMPLATE, "    _open_descriptors()\n")],
     "cpu": [(RLIMITS, "resource.prlimit(pid, resource.RLIMIT_CPU, (cpu_s, cpu_s))", "pass")],
 }
 
@@ -416,3 +416,10 @@ def test_removed_walls(level, layers, host, tmp_path, monkeypatch):
 def test_every_layer_is_removed_once():
     """Each layer that can be removed is in a case."""
     assert set(LAYERS) == {layer for case in CASES.values() for layer in case.layers}
+
+
+def test_every_layer_is_found():
+    """Each line that an edit removes is there: the cases at night need all of them."""
+    for name, edits in LAYERS.items():
+        for path, old, _ in edits:
+            assert old in (SOURCES / path).read_text("utf-8"), (name, old)
