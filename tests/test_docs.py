@@ -99,6 +99,30 @@ def test_the_section_of_a_command_names_no_other_option():
     assert [] == surplus
 
 
+def commands_in_code(text: str) -> Iterator[str]:
+    """Yield what stands behind ``passcurve`` in each command of a page, with the line ends that a backslash hides.
+
+    ``passcurve verdicts 1`` is how a file begins.
+    """
+    for code in re.findall(r"```.*?```|`[^`]+`", re.sub(r"\\\n", " ", text), re.DOTALL):
+        yield from re.findall(
+            r"(?:^|[`$(/ ])(?<!import )passcurve ((?!verdicts 1)[a-z]+\b[^`|#\n]*)", code, re.MULTILINE
+        )
+
+
+def test_commands_on_all_pages_are_real():
+    """Each command that a page shows is there, and has the options that stand behind it."""
+    wrong = []
+    for page in PAGES:
+        for words in commands_in_code(page.read_text("utf-8")):
+            names = words.split()
+            path = next((path for n in (2, 1) if (path := " ".join(["passcurve", *names[:n]])) in COMMANDS), "")
+            options = long_options(COMMANDS[path]) | {"--help"} if path else set()
+            if not path or not options.issuperset(re.findall(r"(?<!\S)--[a-z][a-z-]*", words)):
+                wrong.append(f"{page.name}: passcurve {words}")
+    assert [] == wrong
+
+
 def test_the_readme_has_the_two_commands():
     """The README gives the two set-up commands, each on a line of its own."""
     lines = read("README.md").splitlines()
