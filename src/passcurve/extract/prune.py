@@ -52,13 +52,17 @@ def take_code(task: Task, text: str) -> Change | None:
     blocks = find_blocks(task, text)
     if blocks:
         lead = "\n".join(text.split("\n")[: max(blocks[0].first, 0)])
-        return _take_from_blocks(task, blocks) or _take_from_lines(task, lead) or _take_longest(blocks)
+        return _take_from_blocks(task, blocks) or _take_from_lines(task, lead) or _take_longest(task, blocks)
     return _take_from_lines(task, text)
 
 
-def _take_longest(blocks: Sequence[Block]) -> Change:
+def _take_longest(task: Task, blocks: Sequence[Block]) -> Change:
+    """Take the longest block, without lines that are no Python, as the commands of a notebook, where that helps."""
     taken = max(select_likely(blocks), key=lambda block: len(block.text))
-    return Change(text=taken.text, note=describe_taken(blocks, [taken]))
+    note = describe_taken(blocks, [taken])
+    if (part := _take_from_lines(task, taken.text)) is not None:
+        return Change(text=part.text, note=f"{note}; {part.note}")
+    return Change(text=taken.text, note=note)
 
 
 def _take_from_blocks(task: Task, blocks: Sequence[Block]) -> Change | None:
