@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from passcurve.errors import DataError
 from passcurve.store import lines, samples
-from passcurve.store.samples import MAX_DEPTH, MAX_TEXT_BYTES, MalformedLine, read_rows
+from passcurve.store.samples import MAX_DEPTH, MAX_TEXT_BYTES, MalformedLine, first_ids, read_rows
 from passcurve.types import Completion, SampleKey
 from passcurve.types.files import BOM
 
@@ -428,3 +428,19 @@ def _depth(value: object) -> int:
     if not isinstance(value, (dict, list)):
         return 0
     return 1 + max(map(_depth, value.values() if isinstance(value, dict) else value), default=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("hello\n", " (line 1: not JSON: "),
+        ('\n{"completion": ""}\n', " (line 2: the row has no 'task_id')"),
+        ("\n", ":"),
+    ],
+)
+def test_no_row_names_its_task(tmp_path: Path, text: str, reason: str):
+    """The error says what is wrong with the first row, which may be no row at all."""
+    path = tmp_path / "s.jsonl"
+    path.write_text(text, "utf-8")
+    with pytest.raises(DataError, match=re.escape(f"to find their benchmark by{reason}")):
+        first_ids(path)

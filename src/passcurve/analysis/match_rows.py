@@ -10,7 +10,7 @@ import msgspec
 
 from passcurve.bench import resolve
 from passcurve.diagnosis import Diagnosis
-from passcurve.errors import DataError, nearest
+from passcurve.errors import DataError, nearest, nearest_file
 from passcurve.extract import DEFAULT, split_policy
 from passcurve.signature import signature
 from passcurve.store.completions import stored_completions
@@ -74,6 +74,8 @@ def find_source(path: Path) -> Path:
         raise DataError(f"{str(path)!r} lacks programs or verdicts of some samples: judge it, then match it")
     if reason := explain_partial_runs(path):
         raise DataError(reason)
+    if not path.exists():
+        raise DataError(f"no file {str(path)!r}{nearest_file(path)}")
     raise DataError(f"no run directory for {str(path)!r}: judge it first, because a match needs programs and verdicts")
 
 

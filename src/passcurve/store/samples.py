@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from passcurve.errors import nearest
+from passcurve.errors import DataError, nearest
 from passcurve.store.describe import MAX_SHOWN, describe_value, shorten
 from passcurve.store.hints import (
     code_field,
@@ -129,14 +129,18 @@ class _RowTask(msgspec.Struct):
 def first_ids(samples: Path) -> list[str]:
     """Return the task ids of the first rows of a file, as far as they can be read.
 
-    Raises DataError when the file itself cannot be read.
+    Raises DataError when the file itself cannot be read, and where none of these rows has one.
     """
-    ids = []
+    ids: list[str] = []
     for line in islice(read_lines(samples), FIRST_ROWS):
         try:
             ids.append(msgspec.json.decode((line or b"").removeprefix(BOM), type=decodable(_RowTask)).task_id)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue
+    if not ids:
+        first = next(read_rows(samples, ()), None)
+        reason = f" (line {first.line}: {first.reason})" if isinstance(first, MalformedLine) else ""
+        raise DataError(f"the samples have no task ids to find their benchmark by{reason}: name it with --benchmark")
     return ids
 
 
