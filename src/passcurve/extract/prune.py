@@ -26,6 +26,7 @@ from passcurve.extract.source import (
     walk_outside_functions,
 )
 from passcurve.extract.step import Change, Task
+from passcurve.types.amounts import amount
 
 _STARTERS = frozenset({"def", "class", "import", "from", "async"})
 _SETTERS = frozenset({"setrecursionlimit", "set_int_max_str_digits"})
@@ -37,6 +38,8 @@ _BUILTINS = frozenset(dir(builtins)) - {"input", "print"}
 _READERS = re.compile(r"\b(?:input|stdin|open)\b")
 _WRITERS = re.compile(r"\b(?:print|write|writelines|stdout)\b")
 """Words of a script that reads, and of one that writes."""
+_COMMAND = re.compile(r"[!%]|(?:pip3?|conda) install\b|\$ ")
+"""The start of a line that is for a notebook or a shell."""
 _MAX_CHOICES = 64
 """Largest number of blocks to choose from, from the last."""
 _MAX_STARTS = 64
@@ -57,11 +60,14 @@ def take_code(task: Task, text: str) -> Change | None:
 
 
 def _take_longest(task: Task, blocks: Sequence[Block]) -> Change:
-    """Take the longest block, without lines that are no Python, as the commands of a notebook, where that helps."""
+    """Take the longest block, without the commands of a notebook or a shell where the rest is the program."""
     taken = max(select_likely(blocks), key=lambda block: len(block.text))
     note = describe_taken(blocks, [taken])
-    if (part := _take_from_lines(task, taken.text)) is not None:
-        return Change(text=part.text, note=f"{note}; {part.note}")
+    lines = taken.text.split("\n")
+    kept = [line for line in lines if not _COMMAND.match(line)]
+    program = "\n".join(kept).lstrip("\n")
+    if len(kept) < len(lines) and has_entry_point(task.parser.read(program).tree, task.problem.entry_point):
+        return Change(text=program, note=f"{note}, without {amount(len(lines) - len(kept), 'command')}")
     return Change(text=taken.text, note=note)
 
 
