@@ -57,11 +57,12 @@ from passcurve.sandbox.zygote import memory
 
 memory.lay_out()
 choice = random.Random(sys.argv[1])
-made = []
+kept, made = [], []
 for _ in range(3):
-    made += [bytes(choice.randrange(1, 470, 15)) for _ in range(choice.randrange(500, 1_000))]
+    made += [bytes(choice.randrange(1, 470, 15)) for _ in range(choice.randrange(150, 300))]
     made += [bytes(choice.choice((600, 1_200, 5_000))) for _ in range(choice.randrange(20, 100))]
     choice.shuffle(made)
+    kept += made[: choice.randrange(60)]
     made.clear()
 # How many blocks are free shows in their count, so no more than places are compared.
 memory.use_up_free_blocks()

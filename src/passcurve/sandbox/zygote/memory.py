@@ -15,6 +15,7 @@ import os
 import resource
 import struct
 import sys
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from passcurve.sandbox.zygote import kernel
@@ -23,11 +24,11 @@ STACK_BYTES = 8 << 20
 HEAP_BYTES = 8 << 20
 """Room at the top of the C library's heap."""
 
-BLOCKS = 8_000
+BLOCKS = 8_400
 """Blocks of CPython's allocator, of the largest size that it has, that are made at first; their arenas are kept."""
 
-ORDERED_BLOCKS = 1_500
-"""Blocks of that size that take all pools that were freed since, of which there are three or four."""
+USED_BLOCKS = 1_000
+"""The first of them: no more memory than this is used before the first child, and its objects lie behind."""
 
 FRESH_BYTES = 1 << 20
 """Fresh memory of the C library's heap begins at a multiple of this after the top that it had first."""
@@ -56,14 +57,17 @@ _BYTES_HEAD = sys.getsizeof(b"")
 _POOL_BYTES = (16 if sys.version_info >= (3, 10) else 4) << 10
 """Sizes in CPython's allocator: blocks, and the pools that hold blocks of one size."""
 
-_CACHE_NAMES, _CACHE_CLASSES, _NAME_BLOCK = 1100, 16, 64
-"""Names and classes that reach all 4,096 places of the cache of attributes together; a name takes such a block."""
+_CACHE_NAMES, _CACHE_CLASSES = 1100, 16
+"""Names and classes that reach all 4,096 places of the cache of attributes together."""
 
 _held: list[object] = []
 """Blocks that are never given back."""
 
 _first_top = 0
 """Where the rest of the C library's heap began when the memory was laid out; 0 where that was not done."""
+
+_fresh_pool = 0
+"""Number of the pool that is given out last of those before which nothing of the children lies; 0 likewise."""
 
 PRESENT = 0xC0
 """Bits in the last byte of an entry of ``pagemap``: the page is in memory or swapped out."""
@@ -94,9 +98,14 @@ def lay_out() -> None:
         arenas.setdefault(id(block) >> 18, block)
     _held.extend(arenas.values())
     blocks.clear()
+    used = [bytes(_LARGEST_BLOCK - _BYTES_HEAD) for _ in range(USED_BLOCKS)]
+    global _first_top, _fresh_pool
+    _fresh_pool = id(used[-1]) // _POOL_BYTES
+    # The last ones first: pools that were freed last are given out first.
+    while used:
+        used.pop()
     _grow_stack()
     replace_droppable()
-    global _first_top
     _first_top = _heap_top(libc)
 
 
@@ -154,14 +163,22 @@ def use_up_free_blocks() -> None:
     _held.extend([None] * 2 * HELD_BLOCKS)
     del _held[-HELD_BLOCKS:]
     _use_up_free_chunks()
-    _put_free_pools_in_order()
-    _use_up(_NAME_BLOCK)
+    place = _Place()
+    # An iterator for each size: one that was made later would take a free block of another size, or a fresh pool.
+    rounds = [
+        (size, itertools.repeat(None, _MOST_BLOCKS)) for size in range(_BLOCK_STEP, _LARGEST_BLOCK + 1, _BLOCK_STEP)
+    ]
+    in_turn = iter(rounds)
+    # They lie where blocks were free, which must not be free again at the end.
+    _held.extend((place, rounds, in_turn))
+    # Up to CPython 3.10 the first call of a function makes a frame that stays.
+    _use_up(*rounds[-1], place)
+    # Names that the cache of attributes holds would be freed when it is filled, among blocks that are used up by then.
+    getattr(sys, "_clear_internal_caches", getattr(sys, "_clear_type_cache", int))()
+    _use_up_free_pools()
+    for size, times in in_turn:
+        _use_up(size, times, place)
     _fill_attribute_cache()
-    sizes = iter(range(_BLOCK_STEP, _LARGEST_BLOCK + 1, _BLOCK_STEP))
-    # It lies where one of them was free, which must not be free again at the end.
-    _held.append(sizes)
-    for size in sizes:
-        _use_up(size)
 
 
 class _HeapFacts(ctypes.Structure):
@@ -196,39 +213,48 @@ def _use_up_free_chunks() -> None:
     libc.malloc(ctypes.c_size_t(-used_bytes % FRESH_BYTES + _LEAST_CHUNK - _CHUNK_HEAD))
 
 
-def _put_free_pools_in_order() -> None:
-    """Give back the pools that were freed last once more, in order of their addresses.
+def _use_up_free_pools() -> None:
+    """Take all pools that this process or its parents may have used, for good.
 
-    CPython gives out a pool that was freed last first, and one for blocks of the same size as before with its free
-    blocks in the order in which those were freed.
+    Which of them are in use, and in what order the others would be given out, depends on all that they have done.
     """
-    blocks = [bytes(_LARGEST_BLOCK - _BYTES_HEAD) for _ in range(ORDERED_BLOCKS)]
-    by_place = {id(block): block for block in blocks}
-    places = sorted(by_place)
-    # Their numbers stay: they would be freed in an order that depends on that of the pools.
-    _held.append(places)
-    blocks.clear()
-    for place in reversed(places):
-        del by_place[place]
+    for _ in range(USED_BLOCKS if _fresh_pool else 0):
+        block = bytes(_LARGEST_BLOCK - _BYTES_HEAD)
+        _held.append(block)
+        if id(block) // _POOL_BYTES == _fresh_pool:
+            break
 
 
-def _use_up(size: int) -> None:
+class _Place:
+    """The place of a block, read without making an object: an integer above 256 would take a block itself."""
+
+    __slots__ = ("_address", "_pool", "_slot", "_start")
+
+    def __init__(self) -> None:
+        self._slot = ctypes.py_object()
+        self._address = (ctypes.c_ubyte * 8).from_buffer(self._slot)
+        # A pool begins with the number of its blocks that are in use.
+        self._pool = ctypes.POINTER(ctypes.c_ubyte)()
+        self._start = (ctypes.c_ubyte * 8).from_buffer(self._pool)
+
+    def is_fresh(self, block: object) -> bool:
+        """Tell whether a block is the first and only one of its pool."""
+        address, start, high_bits = self._address, self._start, (_POOL_BYTES >> 8) - 1
+        self._slot.value = block
+        if address[0] != _POOL_HEAD or address[1] & high_bits:
+            return False
+        start[1], start[2], start[3] = address[1] & 255 - high_bits, address[2], address[3]
+        start[4], start[5], start[6], start[7] = address[4], address[5], address[6], address[7]
+        return self._pool[0] == 1 and not self._pool[1]
+
+
+def _use_up(size: int, times: Iterable[None], place: _Place) -> None:
     """Take all free blocks of a size, until one is the first and only block of its pool: that pool is fresh.
 
-    Addresses are read byte by byte: an integer above 256 would take a block itself, and so would the number of a round.
+    Nothing else is made on the way, which would take free blocks of another size, or a fresh pool of its own.
     """
-    slot = ctypes.py_object()
-    address = (ctypes.c_ubyte * 8).from_buffer(slot)
-    # A pool begins with the number of its blocks that are in use.
-    pool = ctypes.POINTER(ctypes.c_ubyte)()
-    start = (ctypes.c_ubyte * 8).from_buffer(pool)
-    rounds = itertools.repeat(None, _MOST_BLOCKS)
-    # These take free blocks themselves, which must not be free again afterwards.
-    _held.extend((slot, address, pool, start, rounds))
-    high_bits = (_POOL_BYTES >> 8) - 1
-    pool_bits = 255 - high_bits
     unit, byte, bytes_size = 1j, b"-", size - _BYTES_HEAD
-    for _ in rounds:
+    for _ in times:
         # Each makes one object, without a tuple of arguments or a float on the way: CPython keeps these for later ones.
         block: object
         if size == _BLOCK_STEP:
@@ -238,12 +264,8 @@ def _use_up(size: int) -> None:
         else:
             block = byte * bytes_size
         _held.append(block)
-        slot.value = block
-        if address[0] == _POOL_HEAD and not address[1] & high_bits:
-            start[1], start[2], start[3] = address[1] & pool_bits, address[2], address[3]
-            start[4], start[5], start[6], start[7] = address[4], address[5], address[6], address[7]
-            if pool[0] == 1 and not pool[1]:
-                break
+        if place.is_fresh(block):
+            break
 
 
 def _fill_attribute_cache() -> None:
