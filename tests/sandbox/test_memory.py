@@ -56,6 +56,10 @@ import random, sys
 from passcurve.sandbox.zygote import memory
 
 memory.lay_out()
+# As modules that are imported for all samples.
+loaded = [bytes(size % 470) for size in range(int(sys.argv[2]))]
+if loaded:
+    memory.mark_pools()
 choice = random.Random(sys.argv[1])
 kept, made = [], []
 for _ in range(3):
@@ -73,14 +77,18 @@ print([*map(id, large)])
 """
 
 
-def test_what_was_freed_before_moves_nothing() -> None:
+@pytest.mark.parametrize("loaded", [0, 20_000])
+def test_what_was_freed_before_moves_nothing(loaded: int) -> None:
     """Objects lie where they lie whatever a process has made, and in whatever order it has freed that."""
     before = kernel.fix_addresses()
     if before is None:
         pytest.skip("address randomisation cannot be switched off here")
     try:
         command = [sys.executable, "-c", HISTORY]
-        runs = [subprocess.run([*command, seed], capture_output=True, text=True, check=True) for seed in "1234567"]
+        runs = [
+            subprocess.run([*command, seed, str(loaded)], capture_output=True, text=True, check=True)
+            for seed in "1234567"
+        ]
     finally:
         kernel.personality(before)
     first, *others = (run.stdout.split() for run in runs)

@@ -28,7 +28,7 @@ BLOCKS = 8_400
 """Blocks of CPython's allocator, of the largest size that it has, that are made at first; their arenas are kept."""
 
 USED_BLOCKS = 1_000
-"""The first of them: no more memory than this is used before the first child, and its objects lie behind."""
+"""Blocks of that size: no more memory than theirs is used before the first child, and its objects lie behind."""
 
 FRESH_BYTES = 1 << 20
 """Fresh memory of the C library's heap begins at a multiple of this after the top that it had first."""
@@ -67,7 +67,7 @@ _first_top = 0
 """Where the rest of the C library's heap began when the memory was laid out; 0 where that was not done."""
 
 _fresh_pool = 0
-"""Number of the pool that is given out last of those before which nothing of the children lies; 0 likewise."""
+"""Number of the last pool before those of the children; 0 likewise."""
 
 PRESENT = 0xC0
 """Bits in the last byte of an entry of ``pagemap``: the page is in memory or swapped out."""
@@ -98,15 +98,21 @@ def lay_out() -> None:
         arenas.setdefault(id(block) >> 18, block)
     _held.extend(arenas.values())
     blocks.clear()
-    used = [bytes(_LARGEST_BLOCK - _BYTES_HEAD) for _ in range(USED_BLOCKS)]
-    global _first_top, _fresh_pool
-    _fresh_pool = id(used[-1]) // _POOL_BYTES
-    # The last ones first: pools that were freed last are given out first.
-    while used:
-        used.pop()
+    mark_pools()
     _grow_stack()
     replace_droppable()
+    global _first_top
     _first_top = _heap_top(libc)
+
+
+def mark_pools() -> None:
+    """Find the pool behind those that will be used before the first child.  Call it again when much has been loaded."""
+    blocks = [bytes(_LARGEST_BLOCK - _BYTES_HEAD) for _ in range(USED_BLOCKS)]
+    global _fresh_pool
+    _fresh_pool = id(blocks[-1]) // _POOL_BYTES
+    # The last ones first: pools that were freed last are given out first.
+    while blocks:
+        blocks.pop()
 
 
 def _grow_stack() -> None:

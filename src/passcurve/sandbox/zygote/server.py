@@ -25,7 +25,7 @@ from typing import Any, NoReturn
 
 from passcurve.harness import framing, wire
 from passcurve.sandbox.layers import namespaces, rlimits, watch
-from passcurve.sandbox.zygote import copy_stub, exit_status, kernel
+from passcurve.sandbox.zygote import copy_stub, exit_status, kernel, memory
 from passcurve.sandbox.zygote.confinement import IS_LINUX, Confinement
 from passcurve.sandbox.zygote.copy_stub import Stub
 from passcurve.sandbox.zygote.job_process import HAS_PIDFD, JobProcess, end_others
@@ -99,6 +99,8 @@ def _start(
     preload(config["preload"])
     gc.collect()
     gc.freeze()
+    if config["preload"] and config["keeps"]:
+        memory.mark_pools()
     broken = launcher.test_walls(config)
     launcher.start_template(track=config["rewinds"] and config["seccomp"])
     if config["skips_number"]:
