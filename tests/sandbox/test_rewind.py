@@ -6,6 +6,7 @@ changes anything in the kernel loses its process, and is judged in a new one.
 
 from __future__ import annotations
 
+import resource
 import shutil
 import subprocess
 import sys
@@ -374,6 +375,22 @@ def test_how_the_package_is_installed_moves_no_object(monkeypatch: pytest.Monkey
         with Rewound() as rewound:
             answers.append(rewound.status(PLACES))
     assert [answers[0]] * 6 == answers
+
+
+@pytest.mark.ci
+def test_limits_of_the_shell_move_no_object():
+    """Objects lie where they lie whatever limit of the stack, by which the kernel places all, a shell has set."""
+    before = resource.getrlimit(resource.RLIMIT_STACK)
+    answers = []
+    try:
+        for size in (8 << 20, 200 << 20, resource.RLIM_INFINITY):
+            if before[1] in (resource.RLIM_INFINITY, size) or 0 <= size < before[1]:
+                resource.setrlimit(resource.RLIMIT_STACK, (size, before[1]))
+            with Rewound() as rewound:
+                answers.append(rewound.status(PLACES))
+    finally:
+        resource.setrlimit(resource.RLIMIT_STACK, before)
+    assert [answers[0]] * 3 == answers
 
 
 def use_copy(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Path:

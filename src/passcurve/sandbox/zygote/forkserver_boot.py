@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import sys
 
+STACK_BYTES = 8 << 20
+"""Limit of the stack that most systems give: by the one of its start the kernel places all mappings of a process."""
+
 if __name__ == "__main__":
     del sys.path[0]  # this folder, whose module names would shadow those of the standard library
 
     import json
     import os
+    import resource
     import socket
     import time
     import types
+
+    limit, most = resource.getrlimit(resource.RLIMIT_STACK)
+    wanted = STACK_BYTES if most == resource.RLIM_INFINITY else min(STACK_BYTES, most)
+    if limit != wanted and sys.platform.startswith("linux"):
+        # That of the user's shell: samples would find other addresses than under another shell.
+        resource.setrlimit(resource.RLIMIT_STACK, (wanted, most))
+        os.execv(sys.executable, [sys.executable, "-S", "-s", sys.argv[0]])
 
     began_ns = time.time_ns()
 

@@ -38,7 +38,7 @@ The filter of a sample refuses a call with this mark, whatever the broad filter 
 
 _MADV_WIPEONFORK = 18
 
-ADDR_NO_RANDOMIZE = 0x0040000
+ADDR_NO_RANDOMIZE, ADDR_COMPAT_LAYOUT = 0x0040000, 0x0200000
 
 MACHINE = platform.machine()
 
@@ -137,7 +137,7 @@ def fix_addresses() -> int | None:
         return None
     try:
         before = syscall("personality", number, 0xFFFFFFFF)
-        syscall("personality", number, before | ADDR_NO_RANDOMIZE)
+        syscall("personality", number, before & ~ADDR_COMPAT_LAYOUT | ADDR_NO_RANDOMIZE)
     except OSError:
         return None
     return before
