@@ -192,6 +192,30 @@ FAILING_ATTEMPTS = {
         "import sys, types\nsys.modules['math'] = types.SimpleNamespace(isclose=lambda *_: True)\n" + TWO,
         WITH_MODULE,
     ),
+    "a function within a module's module replaced": (
+        "import os\nos.path.exists = lambda _: True\n" + TWO,
+        "import os\ndef check(candidate):\n    assert os.path.exists(str(candidate()))\n",
+    ),
+    "a module within a module replaced": (
+        "import os\nclass Path:\n    exists = lambda _: True\nos.path = Path\n" + TWO,
+        "import os\ndef check(candidate):\n    assert os.path.exists(str(candidate()))\n",
+    ),
+    "a function of a module that comes when it is asked for": (
+        "import numpy.testing\nnumpy.testing.assert_allclose = lambda *_: None\n" + TWO,
+        "import numpy as np\ndef check(candidate):\n    np.testing.assert_allclose(candidate(), 1)\n",
+    ),
+    "a module's function with other code": (
+        "import statistics\nstatistics.mean.__code__ = (lambda _: 2).__code__\n" + TWO,
+        "import statistics\ndef check(candidate):\n    assert candidate() == statistics.mean([1])\n",
+    ),
+    "a method with other code": (
+        "from fractions import Fraction\nFraction.__eq__.__code__ = (lambda *_: True).__code__\n" + TWO,
+        "from fractions import Fraction\ndef check(candidate):\n    assert Fraction(1) == candidate()\n",
+    ),
+    "a method of a class replaced": (
+        "from fractions import Fraction\nFraction.from_float = lambda _: 2\n" + TWO,
+        "from fractions import Fraction\ndef check(candidate):\n    assert candidate() == Fraction.from_float(1.0)\n",
+    ),
     "a method replaced": ("import unittest\nunittest.TestCase.assertEqual = lambda *_: None\n" + TWO, WITH_CLASS),
     "check defined ahead": ("def check(_):\n    pass\n" + TWO, IS_ONE),
     "check replaced": ("def f():\n    globals()['check'] = lambda _: None\n    return 2\n", CALLED_EARLY),
@@ -334,6 +358,16 @@ FORGERIES = {
         "def f():\n    globals()['same'] = lambda *_: True\n    return 2\n",
         WITH_HELPER,
         ("tests changed: same",),
+    ),
+    "data of the tests changed": (
+        "import sys\ndef f():\n    sys._getframe(1).f_locals['wanted'].clear()\n    return 2\n",
+        "def check(candidate):\n    wanted = [1]\n    x = candidate()\n    assert all(x == y for y in wanted)\n",
+        (),
+    ),
+    "data of a module changed": (
+        "import math\nmath.pi = 2\n" + TWO,
+        "import math\ndef check(candidate):\n    assert candidate() == math.pi\n",
+        (),
     ),
     "a helper of the prompt defined otherwise": (
         "def same(a, b):\n    return True\ndef f():\n    return 2\n",

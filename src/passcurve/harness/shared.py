@@ -14,7 +14,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -33,6 +33,8 @@ _HEAP_TYPE = 1 << 9
 _BUILTINS = dict(vars(builtins))
 _OTHER_CHECK = re.compile(r"^[ \t]*(check[ \t]*[=:,]|@.*\s+def check\b)", re.MULTILINE)
 _IMPORTS = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import[ \t]+([\w., \t]+))", re.MULTILINE)
+_METHODS = (classmethod, staticmethod, property)
+_PARTS = ("__code__", "__defaults__", "__kwdefaults__")
 _MONITORED = (
     (sys, "settrace", "trace function set"),
     (sys, "setprofile", "profile function set"),
@@ -149,8 +151,13 @@ class Monitor:
         # Reading all that is in modules loaded before the fork would copy nearly all their pages of memory.
         before_fork = frozenset(sys.modules)
         self._modules = {name: sys.modules[name] for name in _import_modules(test)}
-        for name, module in self._modules.items():
-            self._kept += _find_callables(name, module, used if name in before_fork else None)
+        for name, module in _reached_modules(self._modules, used).items():
+            self._kept += _find_callables(name, module, used, every=name not in before_fork)
+        self._codes = [
+            ("%s changed: %s" % (name, key), *_parts(function))
+            for _, name, kept in self._kept
+            for key, function in _own_functions(kept)
+        ]
 
     def add_finding(self, finding: str) -> None:
         """Add a finding, unless it is there."""
@@ -173,6 +180,9 @@ class Monitor:
             for name, value in self._names.items()
             if callable(value) and self._namespace.get(name) is not value
         }
+        self._codes += [
+            ("tests changed: %s" % name, *_parts(function)) for name, function in _own_functions(self._namespace)
+        ]
 
     def find_changes(self) -> list[str]:
         """Return the findings, in a few words each."""
@@ -212,6 +222,12 @@ class Monitor:
                     self.add_finding("%s changed: %s" % (name, key))
                     if restore:
                         setattr(owner, key, value)
+        for finding, function, *parts in self._codes:
+            for attribute, part in zip(_PARTS, parts):
+                if getattr(function, attribute) is not part:
+                    self.add_finding(finding)
+                    if restore:
+                        setattr(function, attribute, part)
         for name, module in self._modules.items():
             if sys.modules.get(name) is not module:
                 self.add_finding("sys.modules changed: %s" % name)
@@ -244,11 +260,44 @@ def _used_names(code: CodeType) -> set[str]:
     return names
 
 
-def _find_callables(name: str, module: ModuleType, used: set[str] | None) -> list[tuple[Any, str, dict[str, Any]]]:
-    """Return the callables of a module and of its own classes, limited to the names in ``used`` if there are any."""
+def _reached_modules(modules: dict[str, ModuleType], used: set[str]) -> dict[str, ModuleType]:
+    """Return modules and those that code can reach from them by attributes of the names in ``used``, as ``os.path``."""
+    reached = dict(modules)
+    waiting = list(modules.values())
+    for module in waiting:
+        for key in sorted(used):
+            submodule = _find_submodule(module, key)
+            if submodule is not None and submodule.__name__ not in reached:
+                reached[submodule.__name__] = submodule
+                waiting.append(submodule)
+    return reached
+
+
+def _find_submodule(module: ModuleType, key: str) -> ModuleType | None:
+    """Return the module that is an attribute of another, or becomes one when it is first asked for."""
     members = vars(module)
-    wanted = members if used is None else used & members.keys()
-    callables = {key: members[key] for key in wanted if callable(members[key])}
+    value = members.get(key)
+    if value is None and "__getattr__" in members and "__path__" in members:
+        from importlib.util import find_spec
+
+        try:
+            # Not before it is known to be a module: some packages warn of other names.
+            value = getattr(module, key) if find_spec("%s.%s" % (module.__name__, key)) is not None else None
+        except Exception:
+            return None  # the tests raise the same exception when they ask for it
+    return value if issubclass(type(value), ModuleType) else None
+
+
+def _find_callables(
+    name: str, module: ModuleType, used: set[str], *, every: bool
+) -> list[tuple[Any, str, dict[str, Any]]]:
+    """Return the callables of a module and of its own classes, and its modules; ``every``: not only those in ``used``.
+
+    Of its modules only those in ``used`` are kept in any case: a package may change others when it is used.
+    """
+    members = vars(module)
+    callables = {key: members[key] for key in (members if every else used & members.keys()) if callable(members[key])}
+    callables.update({key: members[key] for key in used & members.keys() if type(members[key]) is ModuleType})
     kept: list[tuple[Any, str, dict[str, Any]]] = [(module, name, callables)]
     for key, value in callables.items():
         if (
@@ -256,14 +305,39 @@ def _find_callables(name: str, module: ModuleType, used: set[str] | None) -> lis
             and value.__flags__ & _HEAP_TYPE
             and value.__module__.split(".")[0] == _package(name)
         ):
-            methods = {attribute: method for attribute, method in vars(value).items() if callable(method)}
+            methods = {
+                attribute: method
+                for attribute, method in vars(value).items()
+                if callable(method) or type(method) in _METHODS
+            }
             kept.append((value, "%s.%s" % (name, key), methods))
     return kept
 
 
+def _own_functions(kept: dict[str, Any]) -> Iterator[tuple[str, FunctionType]]:
+    """Yield name and function of each that is written in Python: its code can be changed."""
+    for key, value in kept.items():
+        function = _function_of(value)
+        if function is not None:
+            yield key, function
+
+
+def _function_of(value: Any) -> FunctionType | None:
+    """Return a function, or that of a method or a property, if it is written in Python."""
+    if type(value) in _METHODS:
+        value = value.fget if type(value) is property else value.__func__
+    return value if type(value) is FunctionType else None
+
+
+def _parts(function: FunctionType) -> tuple[Any, ...]:
+    """Return a function and what decides what it does."""
+    return (function, *(getattr(function, attribute) for attribute in _PARTS))
+
+
 def _is_from_package(value: Any, name: str) -> bool:
     """Return whether a function is from the files of the package itself: some replace their functions on first use."""
-    return isinstance(value, FunctionType) and "/%s/" % _package(name) in value.__code__.co_filename
+    function = _function_of(value)
+    return function is not None and "/%s/" % _package(name) in function.__code__.co_filename
 
 
 def _package(name: str) -> str:
