@@ -417,6 +417,33 @@ class TestPlaces:
         assert "samples file" in done.err
         assert before == path.read_bytes()
 
+    @pytest.mark.parametrize("name", ["a.jsonl", "b.jsonl", "problems.jsonl"])
+    def test_results_must_not_replace_what_is_read(self, shell, starter, name):
+        """Results replace none of several files of samples, and no file of problems."""
+        shell.write("a.jsonl", [starter.right()])
+        shell.write("b.jsonl", [starter.bad()])
+        shell.write("problems.jsonl", [starter.problems["starter/0"]])
+        before = (shell.folder / name).read_bytes()
+        options = ("--benchmark", "problems.jsonl", "--run", "R")
+        done = shell("judge", "a.jsonl", "b.jsonl", *options, "--results", name)
+        assert (2, "") == (done.code, done.out)
+        assert repr(name) in done.err
+        assert "--results FILE" in done.err
+        assert before == (shell.folder / name).read_bytes()
+
+    @pytest.mark.parametrize("name", ["folder", "pipe", "loop", "a" * 300])
+    def test_results_that_are_no_file_are_refused_before_judging(self, shell, starter, name):
+        """What cannot be a file of results is refused in one line before a sample is judged, and stays."""
+        shell.write("s.jsonl", [starter.right()])
+        (shell.folder / "folder").mkdir()
+        os.mkfifo(shell.folder / "pipe")
+        (shell.folder / "loop").symlink_to("loop")
+        before = sorted(path.name for path in shell.folder.iterdir())
+        done = shell("judge", "s.jsonl", "--subset", "--results", name)
+        assert (2, "") == (done.code, done.out)
+        assert re.fullmatch(rf"passcurve: .*'{name}'.*--results FILE\n", done.err)
+        assert before == sorted(path.name for path in shell.folder.iterdir())
+
     def test_a_folder_with_other_files_is_refused(self, shell, starter):
         """A folder with other files is not used as a run directory."""
         shell.write("s.jsonl", [starter.right()])

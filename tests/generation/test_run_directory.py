@@ -19,6 +19,15 @@ def test_names():
     assert len(one) < 60
 
 
+def test_a_file_in_place_of_the_directory(shell):
+    """A file is refused as a run directory, with the option that names another."""
+    (shell.folder / "file").touch()
+    done = shell(*WORDS[:-1], "--run", "file")
+    assert (2, "") == (done.code, done.out)
+    assert "'file'" in done.err
+    assert "--run DIR" in done.err
+
+
 @pytest.mark.ci
 def test_prompts_do_not_share_a_directory(shell):
     """Runs with two prompts stand beside each other."""

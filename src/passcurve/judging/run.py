@@ -30,7 +30,7 @@ from passcurve.sandbox.forkserver_client import ForkServerClient
 from passcurve.sandbox.pool import Pool
 from passcurve.sandbox.startup import start_sandbox
 from passcurve.store.completions import Completions, SessionConfig, check_generation
-from passcurve.store.results import check_writable
+from passcurve.store.results import check_results_file
 from passcurve.store.rundir import JudgingSession, RunDir
 from passcurve.store.samples_file import file_state
 from passcurve.types import Generation, Header, Problem
@@ -89,9 +89,10 @@ def _judge(
     problems = choose_problems(request.benchmark, request.problems)
     policy = with_prelude(request.extract, request.prelude)
     find_policy(policy)
-    # The run directory is made when it is locked.
-    if request.results is not None and request.results.parent != request.run:
-        check_writable(request.results.absolute().parent)
+    if request.results is not None:
+        inputs = [request.samples, *map(Path, request.sources), Path(request.benchmark.source)]
+        # The run directory is made when it is locked.
+        check_results_file(request.results, inputs, own_folder=request.results.parent == request.run)
     with start_sandbox(
         request.limits,
         python=request.python,

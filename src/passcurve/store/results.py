@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import stat
 import tempfile
@@ -57,8 +58,19 @@ def human_result(verdict: Verdict) -> str:
     return "timed out" if verdict.status == "timeout" else f"failed: {verdict.message}"
 
 
-def check_writable(folder: Path) -> None:
-    """Raise UsageError when no file can be created in a folder; call it before the work, not after it."""
+def check_results_file(destination: Path, inputs: Iterable[Path], *, own_folder: bool = False) -> None:
+    """Raise UsageError for a destination that cannot be written or is one of ``inputs``; call it before the work.
+
+    With ``own_folder`` its folder is made later.
+    """
+    if not own_folder:
+        # Of what a link leads to.
+        _check_writable(Path(os.path.realpath(destination)).parent)
+    _check_destination(inputs, destination)
+
+
+def _check_writable(folder: Path) -> None:
+    """Raise UsageError when no file can be created in a folder."""
     try:
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
@@ -105,7 +117,7 @@ def write_results(
     rows, StoreError when a row has no verdict or the file cannot be written, UsageError when the destination is not a
     plain file.
     """
-    _check_destination(samples, destination)
+    _check_destination([samples], destination)
     written = 0
     members = _Members(verdicts, samples, isolation)
     uncounted = _uncounted(diagnosis)
@@ -156,15 +168,22 @@ def _member(name: str, text: str) -> str:
     return f', "{name}": {_quoted(text)}' if text else ""
 
 
-def _check_destination(samples: Path, destination: Path) -> None:
+def _check_destination(inputs: Iterable[Path], destination: Path) -> None:
     try:
         status = destination.stat()
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return
+    except OSError as error:
+        raise UsageError(
+            f"cannot use {str(destination)!r}: {error.strerror}; name another file with --results FILE"
+        ) from None
     if not stat.S_ISREG(status.st_mode):
         raise UsageError(f"{str(destination)!r} is not a plain file; name another with --results FILE")
-    if samples.exists() and destination.samefile(samples):
-        raise UsageError(f"{str(destination)!r} is the samples file itself; name another with --results FILE")
+    for path in inputs:
+        if path.exists() and destination.samefile(path):
+            raise UsageError(
+                f"{str(destination)!r} is a samples file or the benchmark itself; name another with --results FILE"
+            )
 
 
 class _Gzip:
