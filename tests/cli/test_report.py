@@ -145,7 +145,7 @@ def test_what_is_refused(runs, words, named):
 
 
 def test_a_page_into_what_is_no_file(runs):
-    """A pipe gets the page, and stays a pipe; a link stays a link to the page."""
+    """A pipe gets the page, and stays a pipe; a link stays a link to the page, unless it leads to itself."""
     pipe = runs.folder / "pipe"
     os.mkfifo(pipe)
     reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
@@ -156,6 +156,9 @@ def test_a_page_into_what_is_no_file(runs):
     assert 0 == runs("report", "one.jsonl", "-o", "link.html").code
     assert (runs.folder / "link.html").is_symlink()
     assert (runs.folder / "page.html").read_text("utf-8").endswith("</html>")
+    (runs.folder / "loop.html").symlink_to("loop.html")
+    assert 0 == runs("report", "one.jsonl", "-o", "loop.html").code
+    assert (runs.folder / "loop.html").read_text("utf-8").endswith("</html>")
 
 
 @pytest.mark.ci

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -94,7 +95,7 @@ def _write(output: Path, page: str) -> None:
             # A pipe or a device: in its place there shall be no file.
             output.write_bytes(page.encode())
         else:
-            write_whole(output.resolve(), page.encode())
+            write_whole(Path(os.path.realpath(output)), page.encode())
     except OSError as error:
         raise place_error(f"--output {str(output)!r} cannot be written: {error.strerror or error}", error) from error
     warn(f"written {str(output)!r}: {len(page.encode()) / 1e6:.2f} MB")
