@@ -67,4 +67,5 @@ def signature(header: Header, scope: Scope | None = None) -> str:
 
 def digest(signature: str) -> str:
     """Return a signature in twelve characters; the empty string for none."""
-    return blake2b(signature.encode(), digest_size=6).hexdigest() if signature else ""
+    # As a lone surrogate, which the name of a file may have, is stored.
+    return blake2b(signature.encode("utf-8", "backslashreplace"), digest_size=6).hexdigest() if signature else ""

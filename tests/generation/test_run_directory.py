@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from passcurve.generation.setup import run_directory
@@ -84,3 +86,15 @@ def test_a_refused_run_leaves_a_finished_one_as_it_was(shell):
         assert 2 == shell(*words, *other, "--run", "r").code
     assert before == {path.name: path.read_bytes() for path in (shell.folder / "r").iterdir()}
     assert 0 == shell("show", "r", "--k", 1).code
+
+
+def test_names_that_are_no_utf8(shell, starter):
+    """A run whose directory and benchmark have such names is stored, resumed, and shown with its signature."""
+    odd = os.fsdecode(b"\xff")
+    shell.write(f"{odd}.jsonl", [starter.problems["starter/0"]])
+    words = ("run", f"{odd}.jsonl", "--model", "mutant:", "--k", "1", "--run", f"{odd}.run")
+    first, second = (shell(*words, "-n", n, "--json") for n in (1, 2))
+    assert (0, 0) == (first.code, second.code)
+    assert 1 == second.record["resumed"]
+    shown = shell("show", f"{odd}.run", "--k", "1", "--json")
+    assert second.record["signature_digest"] == shown.record["signature_digest"]

@@ -182,7 +182,7 @@ class Completions:
         dated = msgspec.structs.replace(config, started_at=utc_now())
         session = 1 + max((_session(path) for path in (*configs, *self._parts)), default=0)
         try:
-            write_whole(folder / f"config-{session:03d}.json", msgspec.json.format(msgspec.json.encode(dated)) + b"\n")
+            write_whole(folder / f"config-{session:03d}.json", _encode_config(dated) + b"\n")
         except OSError as error:
             raise place_error(f"cannot write into {str(folder)!r}: {error.strerror or error}", error) from error
         self._writer = PartWriter(folder / f"completions-{session:03d}.jsonl", b"")
@@ -325,12 +325,25 @@ def _session(path: Path) -> int:
     return int(match[1] or match[2]) if match else 0
 
 
+def _encode_config(config: SessionConfig) -> bytes:
+    try:
+        return msgspec.json.format(msgspec.json.encode(config))
+    except UnicodeEncodeError:
+        # The name of a file that is not UTF-8 has lone surrogates.
+        return json.dumps(msgspec.to_builtins(config), indent=2).encode("ascii")
+
+
 def _read_config(path: Path) -> SessionConfig:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=decodable(SessionConfig))
+        content = path.read_bytes()
+        try:
+            return msgspec.json.decode(content, type=decodable(SessionConfig))
+        except msgspec.DecodeError:
+            # Only this parser accepts a lone surrogate.
+            return msgspec.convert(json.loads(content), decodable(SessionConfig))
     except OSError as error:
         raise StoreError(f"cannot read {str(path)!r}: {error.strerror or error}") from error
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise StoreError(f"{str(path)!r} is damaged ({error}); use another --run") from error
 
 
