@@ -105,6 +105,17 @@ def test_compare_draws_every_run_once(runs):
     assert (runs.folder / "light.svg").read_text() != (runs.folder / "dark.svg").read_text()
 
 
+def test_a_picture_that_cannot_be_written_whole_leaves_the_one_before(runs, monkeypatch):
+    """A full disk, here a limit of the size of files, leaves the picture that was there and no part of another."""
+    (runs.folder / "whole.svg").write_text("before")
+    monkeypatch.setattr(runs, "before", ("sh", "-c", 'ulimit -f 8; exec "$@"', "sh"))
+    done = runs("show", "a.jsonl", "--k", "1", "--plot", "whole.svg")
+    assert 1 == done.code
+    assert "whole.svg" in done.err
+    assert "before" == (runs.folder / "whole.svg").read_text()
+    assert [] == list(runs.folder.glob(".passcurve-*"))
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -88,14 +87,11 @@ def _check_output(output: Path | None) -> None:
 
 
 def _write(output: Path, page: str) -> None:
-    from passcurve.store.whole_files import write_whole
+    from passcurve.store.whole_files import write_output
 
+    content = page.encode()
     try:
-        if output.exists() and not output.is_file():
-            # A pipe or a device: in its place there shall be no file.
-            output.write_bytes(page.encode())
-        else:
-            write_whole(Path(os.path.realpath(output)), page.encode())
+        write_output(output, content)
     except OSError as error:
         raise place_error(f"--output {str(output)!r} cannot be written: {error.strerror or error}", error) from error
-    warn(f"written {str(output)!r}: {len(page.encode()) / 1e6:.2f} MB")
+    warn(f"written {str(output)!r}: {len(content) / 1e6:.2f} MB")

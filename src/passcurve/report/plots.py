@@ -9,6 +9,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from passcurve.store.whole_files import write_output
+
 FORMATS = (".svg", ".png", ".pdf")
 INSTALL = "pip install 'passcurve[plots]'"
 _DOTS_PER_INCH = 200
@@ -84,8 +86,8 @@ def render(on: Sheet, format_: str) -> bytes:
 
 
 def save(on: Sheet, path: Path) -> None:
-    """Write a sheet in the format that the name ends with; raises OSError where that cannot be."""
-    path.write_bytes(render(on, path.suffix.lower().removeprefix(".")))
+    """Write a sheet, whole or not at all, in the format that its name ends with; raise OSError where that fails."""
+    write_output(path, render(on, path.suffix.lower().removeprefix(".")))
 
 
 def set_ticks(axis: Any, at: Sequence[float]) -> None:

@@ -36,6 +36,17 @@ def write_whole(path: Path, content: bytes) -> None:
         file.write(content)
 
 
+def write_output(path: Path, content: bytes) -> None:
+    """Write a file that a user named as ``write_whole`` does, through a link to its target; raise OSError.
+
+    A pipe or a device gets the content: in its place there shall be no file.
+    """
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)
+    else:
+        write_whole(Path(os.path.realpath(path)), content)
+
+
 def fsync_folder(folder: Path) -> None:
     """Flush the names in a folder to the disk; raise OSError when that fails."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
