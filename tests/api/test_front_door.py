@@ -7,8 +7,10 @@ import json
 import math
 import os
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from importlib.resources import files
 from pathlib import Path
@@ -127,6 +129,24 @@ def test_an_iterator_whose_call_ended_gives_no_more_rows(rows, tmp_path):
     assert is_asked.wait(60)
     assert [0.75] == values(run)
     assert before == (tmp_path / "r.samples.jsonl").read_bytes()
+
+
+KILLED = """
+import os, signal
+import passcurve as pc
+pc.judge((os.kill(os.getpid(), signal.SIGKILL) for _ in (0,)), "starter")
+"""
+
+
+def test_what_a_killed_call_left_goes_with_the_next(rows, tmp_path, monkeypatch):
+    """The rows of a call whose process was killed do not stay in the folder of temporary files."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    assert -signal.SIGKILL == subprocess.run([sys.executable, "-c", KILLED], check=False).returncode
+    (left,) = tmp_path.iterdir()
+    run = pc.judge(rows, "starter", k=1, subset=True)
+    assert [0.75] == values(run)
+    assert left not in [*tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize(

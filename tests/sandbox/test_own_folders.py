@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from passcurve.errors import SandboxError
-from passcurve.sandbox.own_folders import OwnFolder, remove_orphans
+from passcurve.sandbox.own_folders import OwnFolder
 from passcurve.sandbox.probe import try_walls
 from passcurve.sandbox.toolchain import find_toolchain
 from passcurve.sandbox.zygote_client import Walls
@@ -43,11 +43,11 @@ def test_a_killed_owner(temporary: Path) -> None:
     assert owner.stdout is not None
     folder = Path(owner.stdout.readline().strip())
     assert temporary == folder.parent
-    remove_orphans()
+    OwnFolder().close()
     assert folder.is_dir()
     owner.send_signal(signal.SIGKILL)
     owner.communicate()
-    remove_orphans()
+    OwnFolder().close()
     assert ["passcurve-1x-other"] == [left.name for left in temporary.iterdir()]
 
 
@@ -56,10 +56,10 @@ def test_an_owner_in_another_namespace(temporary: Path) -> None:
     folder = OwnFolder()
     last = int(Path("/proc/sys/kernel/pid_max").read_text())
     elsewhere = folder.path.rename(temporary / f"passcurve-{last}-x")
-    remove_orphans()
+    OwnFolder().close()
     assert elsewhere.is_dir()
     folder.close()
-    remove_orphans()
+    OwnFolder().close()
     assert not elsewhere.exists()
 
 

@@ -24,7 +24,8 @@ class OwnFolder:
     """A temporary folder that ``close`` removes, at the end of a ``with`` too."""
 
     def __init__(self, name: str = "") -> None:
-        """Make it; ``name`` is the end of its name."""
+        """Make it, and remove what others have left; ``name`` is the end of its name."""
+        _remove_orphans()
         self.path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-{name}"))
         with no_forks():
             self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
@@ -51,7 +52,7 @@ class OwnFolder:
             os.close(lock)
 
 
-def remove_orphans() -> None:
+def _remove_orphans() -> None:
     """Remove the folders of processes that were killed before they could."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
         owner = folder.name.removeprefix(_PREFIX).partition("-")[0]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from passcurve.harness.command import read_files
 from passcurve.sandbox.job import Preparation
-from passcurve.sandbox.own_folders import OwnFolder, remove_orphans
+from passcurve.sandbox.own_folders import OwnFolder
 
 PLACE = "/prepared"
 """Folder of these files in the jails of compilers."""
@@ -25,7 +25,6 @@ class PreparedFiles:
     """A temporary folder with a folder for each preparation; ``close`` removes it."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        remove_orphans()
         self._folder = OwnFolder("prepared-")
         self.folder = self._folder.path
         self.folder.chmod(0o755)

@@ -24,7 +24,7 @@ from passcurve.sandbox.connection import RECEIVE_BYTES, HasFileno
 from passcurve.sandbox.forkserver_client import ForkServerClient, KilledError
 from passcurve.sandbox.job import CommandJail
 from passcurve.sandbox.layers import namespaces
-from passcurve.sandbox.own_folders import OwnFolder, remove_orphans
+from passcurve.sandbox.own_folders import OwnFolder
 from passcurve.sandbox.toolchain import Toolchain
 from passcurve.sandbox.zygote import exit_status, kept_jobs
 from passcurve.sandbox.zygote.exit_status import ProcessExit
@@ -212,7 +212,6 @@ class ZygoteClient:
 
     def _host_folders(self, settings: ZygoteSettings, sources: list[str], host_id: int | None) -> dict[str, Any]:
         """Return what differs where there are no mounts of our own: the host's own folders, as few as will do."""
-        remove_orphans()
         self.folder = OwnFolder()
         scratch = self.folder.path / "scratch"
         scratch.mkdir()
