@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from importlib.resources import files
 from pathlib import Path
 
@@ -292,6 +293,24 @@ def test_a_cancelled_twin_stops_and_stores(starter, tmp_path):
     asyncio.run(main())
     assert [] == [thread for thread in threading.enumerate() if thread.name.startswith("passcurve-judge")]
     assert 3000 == len(pc.judge(rows, "starter", k=1, subset=True, run=tmp_path / "r").samples)
+
+
+def test_a_twin_that_is_cancelled_before_its_first_row(rows):
+    """It ends soon, though the iterator may never give a row."""
+    has_waited = threading.Event()
+
+    def generator():
+        has_waited.wait(60)
+        yield from rows
+
+    async def main():
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(pc.judge_async(generator(), "starter", k=1, subset=True), 0.5)
+
+    begun = time.monotonic()
+    asyncio.run(main())
+    assert time.monotonic() - begun < 20
+    has_waited.set()
 
 
 @pytest.mark.ci

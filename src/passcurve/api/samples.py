@@ -13,6 +13,7 @@ from passcurve import config
 from passcurve.analysis import notebook
 from passcurve.analysis.notebook import Run
 from passcurve.api.options import JudgingOptions, benchmark_of, check_options, make_request, watch_nothing
+from passcurve.api.twins import check_cancelled
 from passcurve.bench.profiles import reading_options
 from passcurve.errors import DataError, UsageError
 from passcurve.judging import inputs
@@ -67,7 +68,7 @@ def judge(
     # After an interruption or an error nobody wants the rest of the rows.
     with contextlib.closing(source.spool) if source.spool is not None else contextlib.nullcontext():
         if files is None:
-            source.wait_for_row(0.0)
+            source.wait_for_row(0.0, check_cancelled)
         chosen = named()
         if chosen is None:
             profile, task = options.get("profile", "native"), options.get("task", "")

@@ -7,12 +7,23 @@ import contextlib
 import functools
 import threading
 from collections.abc import Callable, Coroutine
+from contextvars import ContextVar
 from typing import Any, ParamSpec
 
 from passcurve.analysis.notebook import Run
+from passcurve.errors import Interrupted
 from passcurve.judging.request import Progress
 
 _P = ParamSpec("_P")
+
+_is_cancelled: ContextVar[Callable[[], bool]] = ContextVar("is_cancelled", default=lambda: False)
+"""Tells in the thread of a call whether its task was cancelled."""
+
+
+def check_cancelled() -> None:
+    """Raise Interrupted in a call whose task was cancelled; for waits in which nothing is watched."""
+    if _is_cancelled.get()():
+        raise Interrupted("the task of this call was cancelled before the first row came")
 
 
 def async_twin(function: Callable[_P, Run]) -> Callable[_P, Coroutine[Any, Any, Run]]:
@@ -30,7 +41,9 @@ def async_twin(function: Callable[_P, Run]) -> Callable[_P, Coroutine[Any, Any, 
                 watch(progress)
 
         kwargs["watch"] = stop_or_watch
+        before = _is_cancelled.set(cancelled.is_set)
         call = asyncio.ensure_future(asyncio.to_thread(function, *args, **kwargs))
+        _is_cancelled.reset(before)
         try:
             return await asyncio.shield(call)
         except asyncio.CancelledError:

@@ -91,13 +91,14 @@ class Input(msgspec.Struct, frozen=True, kw_only=True):
     folder: TemporaryFolder | None = None
     """The temporary folder of all three, where the user named no run directory."""
 
-    def wait_for_row(self, idle_s: float) -> None:
-        """Wait until the file has its first row, or nothing more is to come.
+    def wait_for_row(self, idle_s: float, check: Callable[[], None] = lambda: None) -> None:
+        """Wait until the file has its first row, or nothing more is to come; ``check`` may raise to end the wait.
 
         Without a spool, nothing more comes after ``idle_s`` seconds.
         """
         until = time.monotonic() + idle_s
         while not self._has_row() and not (self.spool.ended() if self.spool else time.monotonic() >= until):
+            check()
             time.sleep(LOOK_S)
 
     def check(self) -> None:
