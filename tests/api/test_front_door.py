@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -71,6 +72,17 @@ def test_rows_in_memory(rows):
     folder = run.path
     del run
     assert not folder.exists()
+
+
+def test_a_copy_of_a_run_from_another_process(rows):
+    """It has the scores, and says why it has no verdicts where these went with that process."""
+    run = pc.judge(rows, "starter", k=1, subset=True)
+    sent = pickle.dumps(run)
+    del run
+    copy = pickle.loads(sent)
+    assert [0.75] == values(copy)
+    with pytest.raises(DataError, match=r"no longer there: without run=DIR"):
+        _ = copy.samples
 
 
 def test_rows_are_judged_as_they_come(rows):

@@ -168,6 +168,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         Read from the run directory each time.  Raises DataError where only counts are stored, StoreError when the run
         cannot be read.
         """
+        if not self.path.exists():
+            why = ": without run=DIR the verdicts go with the Run that a call returns, or with its process"
+            raise DataError(f"{str(self.path)!r} is no longer there{why if self.folder is not None else ''}")
         if not self.path.is_dir():
             raise DataError(f"{str(self.path)!r} is no run directory: it holds results, and the verdicts stand there")
         with RunDir(self.path).read() as stored:
