@@ -421,6 +421,7 @@ def test_forms_of_a_message(choice, text):
     [
         {"message": {"role": "assistant"}, "finish_reason": None},
         {"message": {"content": ""}, "finish_reason": "ERROR"},
+        {"text": "", "finish_reason": None},
     ],
 )
 def test_a_choice_with_nothing_in_it_is_no_answer(choice):

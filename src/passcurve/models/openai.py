@@ -251,8 +251,9 @@ def _is_unfinished(choice: object) -> bool:
     finish, message = short_text(choice.get("finish_reason")).lower(), choice.get("message")
     if finish in _UNFINISHED or choice.get("error"):
         return True
+    is_empty = not any(map(message.get, _SAID)) if isinstance(message, dict) else choice.get("text") == ""
     # Nothing at all, and no word on why it ended.
-    return not finish and isinstance(message, dict) and not any(message.get(name) for name in _SAID)
+    return is_empty and not finish
 
 
 def _usage(body: dict[str, Any]) -> dict[str, Any]:
