@@ -239,6 +239,34 @@ def test_programs_of_other_problems():
     assert "--field solution" in observed("\n\n    return x\n", form="solution", status="failed").findings[0].text
 
 
+def test_a_name_that_all_programs_have():
+    """A function that every program calls `solution` moves no ids, though one task calls its own so."""
+    ids = {f"T/{number}": f"f{number}" for number in range(4)} | {"T/9": "solution"}
+    assert "has 'solution' in its place: give it the name" in lacking(ids, dict.fromkeys(ids, "solution"))
+    two = {"T/0": "solution", "T/1": "f0"}
+    assert "is the function of 'T/9', so the ids do not belong to the texts" in lacking(ids, two)
+
+
+@pytest.mark.parametrize(("right", "remedy"), [(0, "use --id-map 'T/{}=T/{-1}'"), (1, "write the id of its task")])
+def test_ids_of_a_part_that_are_shifted(right, remedy):
+    """An option that maps all ids is named only where all rows are shifted: it would spoil the others."""
+    ids = {f"T/{number}": f"f{number}" for number in range(6)}
+    shifted = {f"T/{number}": f"f{number - 1 + (number <= right)}" for number in range(1, 6)}
+    assert remedy in lacking(ids, shifted)
+
+
+def lacking(ids: dict[str, str], programs: dict[str, str]) -> str:
+    """Return the finding on programs with these functions, by the tasks of which they are samples."""
+    observer = InputObserver("raw")
+    for row, (task, name) in enumerate(programs.items()):
+        problem = Problem(id=task, prompt="", entry_point=ids[task], check=FunctionTests(source=""))
+        observer.observe(problem, completion(row, f"def {name}(x):\n    return x\n", form="solution"))
+        status: Status = "passed" if name == ids[task] else "failed"
+        observer.judge(row, status, "" if status == "passed" else f"E{row}: x")
+    (finding,) = observer.report(rows=len(programs), task_ids=ids).findings
+    return finding.text
+
+
 def raised_early(text: str, problem: Problem = PROBLEM) -> list[str]:
     """Return the names of the findings on a completion that raises an exception before any test."""
     observer = InputObserver("raw")

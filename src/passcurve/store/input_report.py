@@ -268,7 +268,7 @@ class InputObserver:
             text += (
                 "; they look like bodies that continue the prompt: use --field solution (no :solution behind the name)"
             )
-        elif others := self._reasons.explain_lacking(task_ids):
+        elif others := self._reasons.explain_lacking(task_ids, rows / len(self._copies)):
             text += f"; {others}"
         elif rows == len(self._copies):
             text += "; if it continues the prompt, use --field solution, else check that the task ids are right"

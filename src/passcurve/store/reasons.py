@@ -50,6 +50,7 @@ _OTHER_ASSERTION = re.compile(r"\b[Aa]ssertion (?:[`']|failed)|[. ]AssertionErro
 _WRONG = frozenset(("failed", kind) for kind in ("", "AssertionError", "wrong result", _ASSERTION))
 """Ends of programs that give wrong answers, each of its own."""
 _LOOK = "look at one with passcurve show"
+_BY_HAND = "write the id of its task into each row"
 
 
 class ReasonTracker:
@@ -81,14 +82,19 @@ class ReasonTracker:
             if names:
                 self._instead[problem.id] = names[-1]
 
-    def explain_lacking(self, task_ids: Collection[str]) -> str:
-        """Return where the functions belong that programs have in place of their own; empty where nothing is known."""
+    def explain_lacking(self, task_ids: Collection[str], share: float) -> str:
+        """Return where the functions belong that programs have in place of their own; empty where nothing is known.
+
+        ``share`` is the part of the rows that lack their function.
+        """
         owners = _owners(task_ids) if isinstance(task_ids, Mapping) else {}
         moved = {task: owners[name] for task, name in self._instead.items() if name in owners}
-        if 2 * len(moved) > len(self._instead):
+        # A name that most programs have, as `solution`, is their own, though one problem may call its function so.
+        if 2 * len(moved) > len(self._instead) and (len(moved) == 1 or 2 * len(set(moved.values())) > len(moved)):
             task, owner = next(iter(moved.items()))
             text = f"that of {task!r} is the function of {owner!r}, so the ids do not belong to the texts"
-            return f"{text}: {_shift(moved)}"
+            # An option moves all rows, also those that have their function.
+            return f"{text}: {_shift(moved) if share >= _SHARE else _BY_HAND}"
         if not self._instead:
             return ""
         task, name = next(iter(self._instead.items()))
@@ -202,4 +208,4 @@ def _shift(moved: Mapping[str, str]) -> str:
         form = _DIGITS.fullmatch(next(iter(moved)))
         if form is not None:
             return f"they count from 1, use --id-map '{form[1]}{{}}{form[3]}={form[1]}{{-1}}{form[3]}'"
-    return "write the id of its task into each row"
+    return _BY_HAND
