@@ -255,6 +255,32 @@ def test_ids_of_a_part_that_are_shifted(right, remedy):
     assert remedy in lacking(ids, shifted)
 
 
+HELPER = "def g(y):\n        return y\n\n    return g(x)"
+"""The body of a function with a helper, as `strip()` leaves it."""
+
+
+@pytest.mark.parametrize("text", [HELPER, "def g(y):\n    return y\n\nreturn g(x)\n", f"```python\n{HELPER}\n```\n"])
+def test_helpers_in_stripped_bodies(text):
+    """A body that begins with a helper is no program of another function: its indentation was lost."""
+    task = Problem(id="T/0", prompt="def total(x):\n", entry_point="total", check=FunctionTests(source=""))
+    assert [] == names(observed(text, status="passed", extract="auto", problem=task))
+    assert ["fenced" if "```" in text else "lost_indentation"] == names(observed(text, problem=task))
+
+
+def test_a_diff_lacks_no_function():
+    """One finding tells that a text is no program."""
+    text = "--- a\n+++ b\n@@ -1 +1 @@\n def g(x):\n+    return x\n"
+    assert ["diffs"] == names(observed(text, form="solution"))
+
+
+@pytest.mark.parametrize("extract", ["raw", "auto"])
+def test_methods(extract):
+    """A method of `class Solution` is named under each policy: its name is right."""
+    text = "class Solution:\n    def f(self, x):\n        return x\n"
+    form = "solution" if extract == "raw" else "completion"
+    assert ["method_only"] == names(observed(text, status="failed", extract=extract, form=form))
+
+
 def lacking(ids: dict[str, str], programs: dict[str, str]) -> str:
     """Return the finding on programs with these functions, by the tasks of which they are samples."""
     observer = InputObserver("raw")

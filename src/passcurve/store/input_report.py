@@ -40,6 +40,9 @@ _LINES_ROWS = 8
 _MANY_SHARE, _MANY_ROWS = 0.5, 10
 """Share and number of rows that do not compile above which the file, not the model, seems at fault."""
 
+_LACKING = 1 << 7
+"""Beside the number of a cause: the row lacks the function to test."""
+
 _MAX_LOOKS = 4096
 """Texts whose bits are kept: equal texts often follow one another."""
 
@@ -60,7 +63,7 @@ class InputObserver:
         """True where neither fences, nor prose, nor a repeated prompt are removed."""
         self._copies = CopyTracker()
         self._flags = array("B")
-        """Number of the cause that would keep a row from compiling, by the number of the row."""
+        """Number of the cause that would keep a row from compiling, and whether it lacks the function, by its number."""
         self._looks: dict[int, int] = {}
         """Bits by a hash of the text."""
         self._counts: Counter[str] = Counter()
@@ -112,17 +115,20 @@ class InputObserver:
             self._reasons.json_place = text_in_json(row.form, text)
         if bits & CONTINUATION:
             self._reasons.add_lacking(problem, text)
-        if cause := cause_number(bits & FOR_ROWS):
+        if flags := cause_number(bits & FOR_ROWS) | (_LACKING if bits & CONTINUATION else 0):
             if row.row >= len(self._flags):
                 self._flags.frombytes(bytes(row.row + 1 - len(self._flags)))
-            self._flags[row.row] = cause
+            self._flags[row.row] = flags
 
     def judge(self, row: int, status: Status, message: str = "", *, raised_early: bool = False) -> None:
         """Take the status of a row, and its message; ``raised_early`` where the program itself raised an exception."""
+        flags = self._flags[row] if row < len(self._flags) else 0
+        is_lacking, cause = flags >= _LACKING, flags & ~_LACKING
         if status == "passed":
+            # The extraction has put the text into the function: what stands in it is a helper.
+            self._counts["continuation"] -= is_lacking and not self._is_taken_whole
             return
         self._reasons.add(status, message)
-        cause = self._flags[row] if row < len(self._flags) else 0
         name = cause_name(cause) if cause else ""
         # An answer to a question is compiled when it is asked for.
         is_broken = status == "compile" or (self._counts["questions"] > 0 and message.startswith("SyntaxError"))
@@ -137,6 +143,8 @@ class InputObserver:
         # Nothing that compiles is fenced: its backquotes stand in a string or a comment.
         if is_broken or name in ALWAYS or (not self._is_taken_whole and self._is_cut(name, status)):
             self._counts[name] += 1
+            # What is no program cannot be one of another function.
+            self._counts["continuation"] -= is_lacking and name in CAUSE_NAMES
 
     @staticmethod
     def _is_cut(name: str, status: Status) -> bool:
@@ -289,7 +297,7 @@ class InputObserver:
         if not rows:
             return None
         text = (
-            f"the `solution` of {n_rows(rows)} has the function to test as a method of `class Solution` only, where "
+            f"the text of {n_rows(rows)} has the function to test as a method of `class Solution` only, where "
             "the tests do not find it"
         )
         return Finding(name="method_only", rows=rows, text=text)

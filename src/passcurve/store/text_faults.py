@@ -36,6 +36,8 @@ _CLOSING = dict(THINKING_TAGS)
 _THINKING = re.compile(rf"\s*({'|'.join(map(re.escape, _CLOSING))})")
 _BLOCK = re.compile(r"^(?:def |if |for |while |else:|elif |class |try:|with ).*:\n\w", re.MULTILINE)
 """A line that opens a block, and one after it that is not indented."""
+_STRIPPED = re.compile(r"(?:async )?def [^\n]*\n\s*? {8}\S[^\0]*\n {4}\S")
+"""A function at the margin whose block, and what follows that, are those of one in a function."""
 _MIN_NEWLINES = 2
 _HEAD_CHARACTERS = 400
 """Beginning of a text, which tells what it is."""
@@ -93,7 +95,9 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
     if not text.isascii():
         bits |= (SPACES if _NO_BREAK.search(text) else 0) | (QUOTES if _TYPOGRAPHIC.search(text) else 0)
     if not is_taken_whole:
-        return bits | (CONTINUATION if not is_expression and _lacks_function(problem, text) else 0)
+        if is_expression:
+            return bits
+        return bits | (METHOD if _is_method(problem, text) else CONTINUATION if _lacks_function(problem, text) else 0)
     bits |= _characters(problem, text)
     if ("<" in text or "INST]" in text) and _TOKEN.search(text):
         bits |= TOKEN
@@ -119,8 +123,8 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
     # A comment is indented as anyone likes.
     comments = _COMMENTS.match(text) if text[0] == "#" else None
     head = text[comments.end() :] if comments else text
-    is_flush = is_python and head and not head[0].isspace() and not _TOP_LEVEL.match(head)
-    return bits | FLUSH if is_flush else bits
+    is_flush = is_python and head and not head[0].isspace()
+    return bits | FLUSH if is_flush and (not _TOP_LEVEL.match(head) or _is_flush_body(head)) else bits
 
 
 def _kind(text: str) -> int:
@@ -176,10 +180,22 @@ def _whole_program(problem: Problem, text: str) -> int:
         return 0
     if name not in text or not _defines(name, text):
         return CONTINUATION | (BODY if _is_indented(text) else 0)
-    is_method = "class Solution" in text and "class Solution" not in problem.prompt and "." not in problem.entry_point
-    if is_method and not re.search(rf"^(?:(?:async )?def |class )?{name}\b", text, re.MULTILINE):
-        return METHOD
-    return 0
+    return METHOD if _is_method(problem, text) else 0
+
+
+def _is_method(problem: Problem, text: str) -> bool:
+    """Tell whether a text has the function to test as a method of `class Solution` alone."""
+    if "class Solution" not in text or "class Solution" in problem.prompt or not problem.entry_point:
+        return False
+    name = re.escape(problem.entry_point)
+    if "." in name or f"def {problem.entry_point}(" not in text:
+        return False
+    return re.search(rf"^(?:(?:async )?def |class )?{name}\b", text, re.MULTILINE) is None
+
+
+def _is_flush_body(text: str) -> bool:
+    """Tell whether a text is the body of a function that has lost its indentation, or that of its first line."""
+    return "\nreturn" in text or _STRIPPED.match(text) is not None
 
 
 def _is_indented(text: str) -> bool:
@@ -191,6 +207,9 @@ def _lacks_function(problem: Problem, text: str) -> bool:
     """Tell whether a text of which the extraction takes a part has a function, and not the one to test."""
     name = problem.entry_point.rpartition(".")[2]
     if not name or name in text or "\ndef " not in f"\n{text}" or _is_indented(text):
+        return False
+    if _is_flush_body(text):
+        # What it defines is a helper.
         return False
     is_program = text.lstrip().startswith(("def ", "from ", "import "))
     return f"def {name}(" not in problem.prompt or "```" in text or is_program
