@@ -293,11 +293,16 @@ def lacking(ids: dict[str, str], programs: dict[str, str]) -> str:
     return finding.text
 
 
-def raised_early(text: str, problem: Problem = PROBLEM) -> list[str]:
-    """Return the names of the findings on a completion that raises an exception before any test."""
-    observer = InputObserver("raw")
-    observer.observe(problem, completion(0, text))
-    observer.judge(0, "failed", "TypeError: 'int' object is not iterable", raised_early=True)
+TYPE_ERROR = "TypeError: 'int' object is not iterable"
+
+
+def raised_early(
+    text: str, problem: Problem = PROBLEM, *, extract: str = "raw", form: str = "completion", message: str = TYPE_ERROR
+) -> list[str]:
+    """Return the names of the findings on a text that raises an exception before any test."""
+    observer = InputObserver(extract)
+    observer.observe(problem, completion(0, text, form=form))
+    observer.judge(0, "failed", message, raised_early=True)
     return names(observer.report(rows=1))
 
 
@@ -320,6 +325,24 @@ def test_an_end_that_raises():
         assert ["runs_on"] == raised_early(f"{CODE}\n\n{end}\n")
         assert [] == names(observed(f"{CODE}\n\n{end}\n", status="failed"))
     assert [] == raised_early(CODE)
+
+
+@pytest.mark.parametrize("extract", ["raw", "auto"])
+@pytest.mark.parametrize(
+    "end", ["print(f(input()))", "assert f(1) == 2", "if __name__ == '__main__':\n    f(1)", "y = f(1)"]
+)
+def test_an_end_of_what_is_taken_as_it_stands(extract, end):
+    """Under `auto` a text that is a program keeps its end, and so does a whole program: both may raise there."""
+    program = f"def f(x):\n    return x\n\n\n{end}\n"
+    assert ["runs_on"] == raised_early(program, extract=extract, form="solution")
+    assert "runs_on" in raised_early(program, extract=extract)
+    assert [] == raised_early(program, extract="pruned", form="solution")
+    assert [] == raised_early(
+        program, extract=extract, form="solution", message="NameError: name 'List' is not defined"
+    )
+    assert [] == raised_early("x = 1\n\ndef f(x):\n    return x\n", extract=extract, form="solution")
+    if extract == "auto" and not end.startswith("y"):
+        assert ["runs_on"] == raised_early(f"{CODE}\n\n{end}\n", extract=extract)
 
 
 def test_whole_programs_do_not_run_on():

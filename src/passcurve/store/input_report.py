@@ -14,7 +14,7 @@ from passcurve.store.hints import unknown_tasks_remedy
 from passcurve.store.missing_text import MissingText
 from passcurve.store.mixture import MixtureTracker
 from passcurve.store.prompts import PromptComparison
-from passcurve.store.reasons import ReasonTracker
+from passcurve.store.reasons import ReasonTracker, lacks_import
 from passcurve.store.replies import text_in_json
 from passcurve.store.samples import CUT_OFF, MalformedLine
 from passcurve.store.stray_characters import StrayCharacterTracker
@@ -27,7 +27,7 @@ from passcurve.store.text_causes import (
     cause_name,
     cause_number,
 )
-from passcurve.store.text_faults import BODY, CONTINUATION, FOR_ROWS, JSON, METHOD, OPEN, PROMPT, find_faults
+from passcurve.store.text_faults import BODY, CONTINUATION, FOR_ROWS, JSON, METHOD, NEXT, OPEN, PROMPT, find_faults
 from passcurve.types import Completion, Expression, Problem, Status
 from passcurve.types.amounts import have
 from passcurve.types.languages import Language
@@ -63,7 +63,7 @@ class InputObserver:
         """True where neither fences, nor prose, nor a repeated prompt are removed."""
         self._copies = CopyTracker()
         self._flags = array("B")
-        """Number of the cause that would keep a row from compiling, and whether it lacks the function, by its number."""
+        """By the number of a row: the cause that would keep it from compiling, and whether it lacks the function."""
         self._looks: dict[int, int] = {}
         """Bits by a hash of the text."""
         self._counts: Counter[str] = Counter()
@@ -115,6 +115,8 @@ class InputObserver:
             self._reasons.json_place = text_in_json(row.form, text)
         if bits & CONTINUATION:
             self._reasons.add_lacking(problem, text)
+        if self._extract == "pruned":
+            bits &= ~NEXT
         if flags := cause_number(bits & FOR_ROWS) | (_LACKING if bits & CONTINUATION else 0):
             if row.row >= len(self._flags):
                 self._flags.frombytes(bytes(row.row + 1 - len(self._flags)))
@@ -134,7 +136,7 @@ class InputObserver:
         is_broken = status == "compile" or (self._counts["questions"] > 0 and message.startswith("SyntaxError"))
         if is_broken and name in _MAY_BE_STRAY and self._strays.add(message):
             return
-        if name == BEHIND and raised_early and status == "failed":
+        if name == BEHIND and raised_early and status == "failed" and not lacks_import(message):
             self._counts[name] += 1
             return
         if name in ("", BEHIND) or (name == "open" and is_broken and not _IS_CUT.search(message)):

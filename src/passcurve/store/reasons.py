@@ -190,6 +190,12 @@ def without_test(message: str) -> str:
     return _TEST.sub("", message)
 
 
+def lacks_import(message: str) -> bool:
+    """Tell whether a message is that of an import that is missing, or of what it imports."""
+    name = _NAME.match(message)
+    return name[1] in _IMPORTS if name else message.startswith(("ModuleNotFoundError", "ImportError"))
+
+
 def _kind(message: str) -> str:
     """Return the exception of a message."""
     return _ASSERTION if _OTHER_ASSERTION.search(message) else message.partition(":")[0][:_MAX_CHARACTERS]

@@ -113,8 +113,8 @@ _TEXTS = {
     ),
     "behind": (
         "go",
-        "on after the function, and that end raises an exception before any test; use --extract pruned, or a "
-        "stop-words policy, to cut it",
+        "on after the function, and that end raises an exception before any test; use --extract pruned, or for "
+        "continuations a stop-words policy, to cut it",
     ),
 }
 _NAMES = {

@@ -32,6 +32,8 @@ _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|#39|#x27);")
 """A sign of code as HTML has it."""
 _NEXT = re.compile(r"\n(?:def |class |if __name__|print\(|#|assert |```)")
 """What begins after the function, at the beginning of a line."""
+_DEMO = re.compile(r"\n(?:if __name__|print\(|assert |for |while |try:|[A-Za-z_][\w., ]{0,80}(?: = |\())")
+"""What may call the function of a whole program: a statement at the beginning of a line."""
 _CLOSING = dict(THINKING_TAGS)
 _THINKING = re.compile(rf"\s*({'|'.join(map(re.escape, _CLOSING))})")
 _BLOCK = re.compile(r"^(?:def |if |for |while |else:|elif |class |try:|with ).*:\n\w", re.MULTILINE)
@@ -97,6 +99,7 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
     if not is_taken_whole:
         if is_expression:
             return bits
+        bits |= NEXT if is_python and not bits & OPEN and "```" not in text and _runs_on(problem, text) else 0
         return bits | (METHOD if _is_method(problem, text) else CONTINUATION if _lacks_function(problem, text) else 0)
     bits |= _characters(problem, text)
     if ("<" in text or "INST]" in text) and _TOKEN.search(text):
@@ -111,15 +114,14 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
     if is_expression:
         return bits & ~NEWLINES
     if form == "solution" or not problem.prompt:
-        return bits | _whole_program(problem, text)
+        return bits | _whole_program(problem, text) | (NEXT if is_python and _has_demo(problem, text) else 0)
     if bits & (FENCED | CHATTY | REQUEST | REFUSAL):
         return bits
     if _holds_prompt(problem, text):
-        return bits | PROMPT
+        return bits | PROMPT | (NEXT if is_python and _has_demo(problem, text) else 0)
     if not problem.has_gap and _lacks_function(problem, text):
         bits |= CONTINUATION
-    if _is_indented(text) and _NEXT.search(text):
-        bits |= NEXT
+    bits |= NEXT if _runs_on(problem, text) else 0
     # A comment is indented as anyone likes.
     comments = _COMMENTS.match(text) if text[0] == "#" else None
     head = text[comments.end() :] if comments else text
@@ -191,6 +193,17 @@ def _is_method(problem: Problem, text: str) -> bool:
     if "." in name or f"def {problem.entry_point}(" not in text:
         return False
     return re.search(rf"^(?:(?:async )?def |class )?{name}\b", text, re.MULTILINE) is None
+
+
+def _runs_on(problem: Problem, text: str) -> bool:
+    """Tell whether code follows the function in a text that is taken as it stands."""
+    return _NEXT.search(text) is not None if _is_indented(text) else _has_demo(problem, text)
+
+
+def _has_demo(problem: Problem, text: str) -> bool:
+    """Tell whether a statement that may call the function follows it in a whole program."""
+    _, definition, rest = f"\n{text}".rpartition(f"\ndef {problem.entry_point}(")
+    return bool(definition) and _DEMO.search(rest) is not None
 
 
 def _is_flush_body(text: str) -> bool:
