@@ -77,6 +77,7 @@ CROSSED = [row | {"task_id": f"Own/{3 - n}"} for n, row in enumerate(SHIFTED)]
 IMPORTS = [
     right(n, completion=f"    y: List = {r}\n    z = List\n    return x + {n}\n") for n in range(4) for r in range(2)
 ]
+CHATS = [right(n, completion=f"Here:\n\n```python\ndef f(x):\n    return x + {n}\n```\n") for n in range(3)]
 
 REASONS = [
     whole(
@@ -116,6 +117,14 @@ REASONS = [
         value=0.75,
         findings=("runs_on",),
         says=("1 row goes on after the function, and that end raises an exception", "--extract pruned"),
+    ),
+    Case(
+        "replies that were cut off behind a whole line",
+        own([*CHATS, right(3, completion="Here:\n\n```python\ndef f(x):\n    y = x + 3\n")]),
+        AUTO,
+        value=0.75,
+        findings=("truncated",),
+        says=("1 row ends in a fence that is not closed; if the model was cut off, generate with more tokens",),
     ),
     Case(
         "a package that is not there",

@@ -267,6 +267,18 @@ def test_helpers_in_stripped_bodies(text):
     assert ["fenced" if "```" in text else "lost_indentation"] == names(observed(text, problem=task))
 
 
+@pytest.mark.parametrize(("passed", "expected"), [(0, ["truncated"]), (2, [])])
+def test_fences_without_an_end(passed, expected):
+    """What stands in them was cut off, unless such rows pass: then a stop word has taken the end of the fence."""
+    observer = InputObserver("auto")
+    for row in range(6):
+        observer.observe(PROBLEM, completion(row, f"```python\ndef f(x):\n    y = {row}\n"))
+        observer.judge(row, "passed" if row < passed else "failed", is_unclosed=True)
+    findings = observer.report(rows=6).findings
+    assert expected == [finding.name for finding in findings]
+    assert all("6 rows end in a fence that is not closed; " in finding.text for finding in findings)
+
+
 def test_a_diff_lacks_no_function():
     """One finding tells that a text is no program."""
     text = "--- a\n+++ b\n@@ -1 +1 @@\n def g(x):\n+    return x\n"

@@ -24,6 +24,8 @@ _MAX_CLOSING_FENCES = 8
 """Largest number of later fences to try as the end of a block."""
 _MAX_EXTENDED = 200
 """Largest number of blocks to extend; with more, none is."""
+UNCLOSED = ", which is not closed"
+"""In the note on a block: the text ended before its fence did."""
 _MAX_NUMBERS = 5
 
 
@@ -64,7 +66,7 @@ class TakeBlock(msgspec.Struct, frozen=True):
 def describe_taken(blocks: Sequence[Block], taken: Sequence[Block]) -> str:
     """Return the note on the blocks that were taken."""
     numbers = " and ".join(str(blocks.index(block) + 1) for block in taken[-_MAX_NUMBERS:])
-    unclosed = "" if all(block.closed for block in taken) else ", which is not closed"
+    unclosed = "" if all(block.closed for block in taken) else UNCLOSED
     return f"took block{'s' if len(taken) > 1 else ''} {numbers} of {len(blocks)}{unclosed}"
 
 

@@ -8,6 +8,7 @@ from operator import itemgetter
 import msgspec
 
 from passcurve.extract import split_policy
+from passcurve.extract.fences import UNCLOSED
 from passcurve.interruption import defer_interrupts
 from passcurve.judging.fair_queue import Owner
 from passcurve.judging.pending import WaitingRow
@@ -84,7 +85,13 @@ class VerdictCollector:
 
     def _count(self, row: int, verdict: Verdict) -> None:
         self.tally.add(verdict)
-        self.input.judge(row, verdict.status, verdict.message, raised_early=_raised_early(verdict))
+        self.input.judge(
+            row,
+            verdict.status,
+            verdict.message,
+            raised_early=_raised_early(verdict),
+            is_unclosed=any(UNCLOSED in step for step in verdict.extraction),
+        )
         if verdict.passed and (self.slowest is None or verdict.own_s > self.slowest.own_s):
             self.slowest = Slowest(key=verdict.key, own_s=verdict.own_s)
         if verdict.suspicious:

@@ -32,6 +32,8 @@ from passcurve.types import Completion, Expression, Problem, Status
 from passcurve.types.amounts import have
 from passcurve.types.languages import Language
 
+_MAX_PASSED = 0.1
+"""Share of passing rows above which fences without an end are no sign that the model was cut off."""
 _MIN_SHARE = 0.01
 """Share of the rows up to which a repeated prompt is a whim of a model, and no fault of the file."""
 
@@ -40,8 +42,8 @@ _LINES_ROWS = 8
 _MANY_SHARE, _MANY_ROWS = 0.5, 10
 """Share and number of rows that do not compile above which the file, not the model, seems at fault."""
 
-_LACKING = 1 << 7
-"""Beside the number of a cause: the row lacks the function to test."""
+_CAUSE, _REACHED_LIMIT, _LACKING = (1 << 6) - 1, 1 << 6, 1 << 7
+"""Bits of the number of a cause, and those beside it: the model reached its limit, the row lacks the function."""
 
 _MAX_LOOKS = 4096
 """Texts whose bits are kept: equal texts often follow one another."""
@@ -63,7 +65,7 @@ class InputObserver:
         """True where neither fences, nor prose, nor a repeated prompt are removed."""
         self._copies = CopyTracker()
         self._flags = array("B")
-        """By the number of a row: the cause that would keep it from compiling, and whether it lacks the function."""
+        """By the number of a row: the cause that would keep it from compiling, and two bits beside it."""
         self._looks: dict[int, int] = {}
         """Bits by a hash of the text."""
         self._counts: Counter[str] = Counter()
@@ -117,36 +119,57 @@ class InputObserver:
             self._reasons.add_lacking(problem, text)
         if self._extract == "pruned":
             bits &= ~NEXT
-        if flags := cause_number(bits & FOR_ROWS) | (_LACKING if bits & CONTINUATION else 0):
+        flags = cause_number(bits & FOR_ROWS) | (_LACKING if bits & CONTINUATION else 0)
+        if flags := flags | (_REACHED_LIMIT if row.hints == CUT_OFF else 0):
             if row.row >= len(self._flags):
                 self._flags.frombytes(bytes(row.row + 1 - len(self._flags)))
             self._flags[row.row] = flags
 
-    def judge(self, row: int, status: Status, message: str = "", *, raised_early: bool = False) -> None:
-        """Take the status of a row, and its message; ``raised_early`` where the program itself raised an exception."""
+    def judge(
+        self,
+        row: int,
+        status: Status,
+        message: str = "",
+        *,
+        raised_early: bool = False,
+        is_unclosed: bool = False,
+    ) -> None:
+        """Take the status of a row, and its message.
+
+        ``raised_early`` where the program itself raised an exception, ``is_unclosed`` where it stood in a fence that
+        does not end.
+        """
         flags = self._flags[row] if row < len(self._flags) else 0
-        is_lacking, cause = flags >= _LACKING, flags & ~_LACKING
+        is_lacking = flags & _LACKING > 0
         if status == "passed":
             # The extraction has put the text into the function: what stands in it is a helper.
             self._counts["continuation"] -= is_lacking and not self._is_taken_whole
+            self._counts["unclosed, passed"] += is_unclosed
             return
         self._reasons.add(status, message)
+        is_named = self._count_cause(flags & _CAUSE, status, message, is_lacking=is_lacking, raised_early=raised_early)
+        self._counts["unclosed"] += is_unclosed and not is_named and not flags & _REACHED_LIMIT
+
+    def _count_cause(self, cause: int, status: Status, message: str, *, is_lacking: bool, raised_early: bool) -> bool:
+        """Count a row that did not pass by its cause; tell whether it has one with a finding of its own."""
         name = cause_name(cause) if cause else ""
         # An answer to a question is compiled when it is asked for.
         is_broken = status == "compile" or (self._counts["questions"] > 0 and message.startswith("SyntaxError"))
         if is_broken and name in _MAY_BE_STRAY and self._strays.add(message):
-            return
+            return True
         if name == BEHIND and raised_early and status == "failed" and not lacks_import(message):
             self._counts[name] += 1
-            return
+            return True
         if name in ("", BEHIND) or (name == "open" and is_broken and not _IS_CUT.search(message)):
             self._counts["broken"] += status == "compile"
-            return
+            return False
         # Nothing that compiles is fenced: its backquotes stand in a string or a comment.
         if is_broken or name in ALWAYS or (not self._is_taken_whole and self._is_cut(name, status)):
             self._counts[name] += 1
             # What is no program cannot be one of another function.
             self._counts["continuation"] -= is_lacking and name in CAUSE_NAMES
+            return True
+        return False
 
     @staticmethod
     def _is_cut(name: str, status: Status) -> bool:
@@ -317,12 +340,18 @@ class InputObserver:
 
     def _truncated(self) -> Finding | None:
         cut, ends_open = self._counts["cut off"], self._counts["open"]
-        if not cut + ends_open:
+        # A stop word at the closing fence leaves all of them open, also those that pass.
+        unclosed = self._counts["unclosed"]
+        all_unclosed = unclosed + ends_open + self._counts["unclosed, passed"]
+        if self._counts["unclosed, passed"] > _MAX_PASSED * all_unclosed:
+            unclosed = 0
+        if not cut + ends_open + unclosed:
             return None
         kinds = [f"{n_rows(cut)} reached the limit of tokens (finish_reason)"] if cut else []
         kinds += [f"{n_rows(ends_open)} {_ends(ends_open)} amid a bracket, a string or a block"] if ends_open else []
+        kinds += [f"{n_rows(unclosed)} {_ends(unclosed)} in a fence that is not closed"] if unclosed else []
         text = f"{', '.join(kinds)}; if the model was cut off, generate with more tokens"
-        return Finding(name="truncated", rows=cut + ends_open, text=text)
+        return Finding(name="truncated", rows=cut + ends_open + unclosed, text=text)
 
 
 def unknown_tasks_finding(malformed: Sequence[MalformedLine], count: int, task_ids: Collection[str]) -> Finding | None:
