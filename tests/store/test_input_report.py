@@ -279,6 +279,16 @@ def test_fences_without_an_end(passed, expected):
     assert all("6 rows end in a fence that is not closed; " in finding.text for finding in findings)
 
 
+@pytest.mark.parametrize(("extract", "rows", "expected"), [("auto", 11, ["broken"]), ("auto", 10, []), ("raw", 49, [])])
+def test_replies_without_a_program(extract, rows, expected):
+    """Where replies are taken apart, a tenth without a program is told: prose, sessions, numbered lines."""
+    observer = InputObserver(extract)
+    for row in range(100):
+        observer.observe(PROBLEM, completion(row, f"    This adds {row}." if row < rows else CODE))
+        observer.judge(row, "compile" if row < rows else "passed", "SyntaxError: invalid syntax" if row < rows else "")
+    assert expected == names(observer.report(rows=100))
+
+
 def test_a_diff_lacks_no_function():
     """One finding tells that a text is no program."""
     text = "--- a\n+++ b\n@@ -1 +1 @@\n def g(x):\n+    return x\n"

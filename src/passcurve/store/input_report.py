@@ -41,6 +41,8 @@ _LINES_ROWS = 8
 """Rows without a line end from which on these seem to be lost."""
 _MANY_SHARE, _MANY_ROWS = 0.5, 10
 """Share and number of rows that do not compile above which the file, not the model, seems at fault."""
+_REPLIES_SHARE = 0.1
+"""The same share where replies are taken apart: of a program in one hardly any fails to compile."""
 
 _CAUSE, _REACHED_LIMIT, _LACKING = (1 << 6) - 1, 1 << 6, 1 << 7
 """Bits of the number of a cause, and those beside it: the model reached its limit, the row lacks the function."""
@@ -329,7 +331,8 @@ class InputObserver:
 
     def _broken(self) -> Finding | None:
         rows = self._counts["broken"]
-        if rows < _MANY_ROWS or rows <= _MANY_SHARE * len(self._copies):
+        share = _MANY_SHARE if self._is_taken_whole else _REPLIES_SHARE
+        if rows < _MANY_ROWS or rows <= share * len(self._copies):
             return None
         error = self._reasons.of_status("compile")
         text = (
