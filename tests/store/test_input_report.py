@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tracemalloc
 from array import array
 
@@ -287,6 +288,39 @@ def test_replies_without_a_program(extract, rows, expected):
         observer.observe(PROBLEM, completion(row, f"    This adds {row}." if row < rows else CODE))
         observer.judge(row, "compile" if row < rows else "passed", "SyntaxError: invalid syntax" if row < rows else "")
     assert expected == names(observer.report(rows=100))
+
+
+@pytest.mark.parametrize("extract", ["raw", "auto"])
+@pytest.mark.parametrize("form", ["{:3} {}", "{:>6}\t{}", "{}: {}", "{:2}|{}", "{:03} | {}"])
+def test_numbered_lines(extract, form):
+    """The finding names what makes the program of them again."""
+    code = "def f(x):\n    y = x\n    return y\n"
+    lines = [form.format(number, line) for number, line in enumerate(code.splitlines(), start=1)]
+    (finding,) = observed("\n".join(lines), form="solution", extract=extract).findings
+    assert "line_numbers" == finding.name
+    plain = eval(finding.text.partition("remove them: ")[2], {"re": re, "text": "\n".join(lines)})
+    compile(plain, "sample.py", "exec")
+
+
+def test_lists_have_no_numbered_lines():
+    """The items of a list are no lines of a program."""
+    assert [] == names(observed("1. Add one.\n2. Return it.\n3. Done.\n", extract="auto"))
+
+
+@pytest.mark.parametrize("extract", ["raw", "auto"])
+@pytest.mark.parametrize("call", ['<tool_call>\n{"name": "write"}\n</tool_call>', '[TOOL_CALLS] [{"name": "write"}]'])
+def test_calls_of_tools(extract, call):
+    """A call has no indentation to lose."""
+    assert ["tool_calls"] == names(observed(call, extract=extract))
+    assert ["tool_calls"] == names(observed(f"<think>\nHm.\n</think>\n{call}", extract="auto"))
+
+
+def test_line_ends():
+    """Lone carriage returns end lines, and line ends of two characters are named under `auto`, too."""
+    two = Problem(id="T/0", prompt="def f(x):\n", entry_point="f", check=FunctionTests(source=""), reference="a\nb\n")
+    assert [] == names(observed(*["    y = x\r    return y\r"] * 8, status="passed", problem=two))
+    assert ["one_line"] == names(observed(*["    return x\n"] * 8, status="passed", problem=two))
+    assert ["escaped_line_ends"] == names(observed("    y = x\\n    return y\\n", extract="auto"))
 
 
 def test_a_diff_lacks_no_function():

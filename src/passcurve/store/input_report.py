@@ -37,6 +37,7 @@ _MAX_PASSED = 0.1
 _MIN_SHARE = 0.01
 """Share of the rows up to which a repeated prompt is a whim of a model, and no fault of the file."""
 
+_LINE_ENDS = frozenset("\n\r")
 _LINES_ROWS = 8
 """Rows without a line end from which on these seem to be lost."""
 _MANY_SHARE, _MANY_ROWS = 0.5, 10
@@ -103,7 +104,7 @@ class InputObserver:
             self._counts["passed before" if row.passed else "failed before"] += 1
         self._counts["questions"] += isinstance(problem.check, Expression)
         if not self._has_lines:
-            self._has_lines = "\n" in text.strip()
+            self._has_lines = not _LINE_ENDS.isdisjoint(text.strip())
             self._counts["one line"] += "\n" in (problem.reference or "").strip()
         if len(text) <= len(problem.prompt) and text.strip() == problem.prompt.strip():
             self._counts["prompt alone"] += 1

@@ -19,6 +19,7 @@ from passcurve.store.text_faults import (
     NEWLINES,
     NEXT,
     NUL,
+    NUMBERS,
     OPEN,
     QUOTED,
     QUOTES,
@@ -29,6 +30,7 @@ from passcurve.store.text_faults import (
     TABS,
     THINKING,
     TOKEN,
+    TOOL,
 )
 
 BEHIND = "behind"
@@ -37,11 +39,13 @@ CAUSES = (
     (REQUEST, "request"),
     (REFUSAL, "refusal"),
     (THINKING, "thinking"),
+    (TOOL, "tool"),
     (JSON, "json"),
     (QUOTED, "quoted"),
     (TABLE, "table"),
     (FENCED, "fenced"),
     (CHATTY, "chatty"),
+    (NUMBERS, "numbers"),
     (TOKEN, "token"),
     (ESCAPED, "escaped"),
     (SPACES, "spaces"),
@@ -72,6 +76,12 @@ _TEXTS = {
         "with thinking that does not end (<think>) and have no answer; if it was cut off, generate with more tokens",
     ),
     "json": ("hold", "JSON and no program; take the code out of it first: jq -c '{place}' IN > OUT"),
+    "tool": ("call", "a tool in place of an answer; take the program out of its arguments, or ask without tools"),
+    "numbers": (
+        "have",
+        "a number before each line and cannot compile; remove them: "
+        r"re.sub(r'(?m)^[ \t]*\d+(?:\t| ?[|:] ?| )', '', text)",
+    ),
     "token": (
         "have",
         "special tokens of a model in the text (such as <|endoftext|>) and cannot compile; remove them, or decode with "
@@ -122,6 +132,8 @@ _NAMES = {
     "refusal": "refusals",
     "thinking": "open_thinking",
     "json": "json_text",
+    "tool": "tool_calls",
+    "numbers": "line_numbers",
     "token": "special_tokens",
     "escaped": "html_entities",
     "spaces": "no_break_spaces",
@@ -144,6 +156,7 @@ _SINGULAR = {
     "begin": "begins",
     "go": "goes",
     "are": "is",
+    "call": "calls",
     "refuse": "refuses",
     "hold": "holds",
     "seem": "seems",

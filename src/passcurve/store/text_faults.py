@@ -34,6 +34,10 @@ _NEXT = re.compile(r"\n(?:def |class |if __name__|print\(|#|assert |```)")
 """What begins after the function, at the beginning of a line."""
 _DEMO = re.compile(r"\n(?:if __name__|print\(|assert |for |while |try:|[A-Za-z_][\w., ]{0,80}(?: = |\())")
 """What may call the function of a whole program: a statement at the beginning of a line."""
+_TOOL = re.compile(r"^(?:<tool_call>|<function_calls>|<function=|<\|python_tag\|>|\[TOOL_CALLS\])", re.MULTILINE)
+"""The beginning of a call of a tool, as chat templates have it."""
+_NUMBERS = re.compile(r"(?:\A|```\w*\n)\s*0*1[ \t|:][^\n]*\n[ \t]*0*2[ \t|:][^\n]*\n[ \t]*0*3[ \t|:\n]")
+"""Numbers of the first lines of a text or a fence; those of a list have a point or a bracket behind them."""
 _CLOSING = dict(THINKING_TAGS)
 _THINKING = re.compile(rf"\s*({'|'.join(map(re.escape, _CLOSING))})")
 _BLOCK = re.compile(r"^(?:def |if |for |while |else:|elif |class |try:|with ).*:\n\w", re.MULTILINE)
@@ -76,6 +80,8 @@ SPACES, QUOTES, QUOTED, JSON = 1 << 19, 1 << 20, 1 << 21, 1 << 22
 """It has no-break spaces for indentation, has typographic quotes, is one quoted string, is JSON."""
 FLAT, THINKING, TABLE = 1 << 23, 1 << 24, 1 << 25
 """It has blocks and no indentation, has thinking without an end, stands between quotes as in a table."""
+TOOL, NUMBERS = 1 << 26, 1 << 27
+"""It calls a tool, has a number before each line."""
 FOR_ROWS = ~(PROMPT | CONTINUATION | METHOD)
 """Bits that count only in a program that does not compile, or does not pass."""
 
@@ -88,6 +94,10 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
     if not text.startswith("    ") or "{" in text:
         # An answer may be a text or a dictionary.
         bits |= _kind(text) & ~((0 if is_python else LANGUAGE) | (JSON | QUOTED if is_expression else 0))
+    if ("<" in text or "[T" in text) and _TOOL.search(text):
+        bits |= TOOL
+    if is_python and _NUMBERS.search(text):
+        bits |= NUMBERS
     if "&" in text and _ENTITY.search(text):
         bits |= ESCAPED
     if (tag := _THINKING.match(text)) and _CLOSING[tag[1]] not in text:
@@ -99,6 +109,7 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
     if not is_taken_whole:
         if is_expression:
             return bits
+        bits |= NEWLINES if _has_escaped_line_ends(text) else 0
         bits |= NEXT if is_python and not bits & OPEN and "```" not in text and _runs_on(problem, text) else 0
         return bits | (METHOD if _is_method(problem, text) else CONTINUATION if _lacks_function(problem, text) else 0)
     bits |= _characters(problem, text)
@@ -165,13 +176,17 @@ def _without_comments(text: str) -> str:
 def _characters(problem: Problem, text: str) -> int:
     """Return the bits of characters that a program should not have."""
     bits = NUL if "\0" in text else 0
-    end = text.strip()
-    if "\n" not in end and (end.endswith("\\n") or end.count("\\n") >= _MIN_NEWLINES):
-        bits |= NEWLINES
+    bits |= NEWLINES if _has_escaped_line_ends(text) else 0
     has_tabs = "\t" in text and (text[0] == "\t" or "\n\t" in text)
     if has_tabs and "\n    " in problem.prompt and not language_of(problem.check):
         bits |= TABS
     return bits
+
+
+def _has_escaped_line_ends(text: str) -> bool:
+    """Tell whether a text of one line has line ends that are two characters."""
+    end = text.strip()
+    return "\n" not in end and (end.endswith("\\n") or end.count("\\n") >= _MIN_NEWLINES)
 
 
 def _whole_program(problem: Problem, text: str) -> int:
