@@ -147,11 +147,20 @@ def test_processes_over_the_limit_of_memory(processes: ProcessJail, what: str):
     assert ("memory", True) == (verdict.status, "together" in verdict.message), verdict
 
 
-def test_memory_that_processes_share_counts_once(processes: ProcessJail):
+FORKS = {
+    "three forks": "",
+    "three forks and one that their parent has left": "if os.fork() == 0:\n    if os.fork() == 0:\n"
+    "        time.sleep(0.5)\n    os._exit(0)\n",
+}
+
+
+@pytest.mark.parametrize("what", FORKS)
+def test_memory_that_processes_share_counts_once(processes: ProcessJail, what: str):
     """Forks of a program that holds much are within the limit until they hold much themselves."""
     verdict = run(
         processes,
-        f"{HOLD}\nforks = [os.fork() for _ in range(3)]\n"
+        f"{HOLD}\n{FORKS[what]}forks = []\n"
+        "while len(forks) < 3 and 0 not in forks:\n    forks.append(os.fork())\n"
         # The zygote adds up their memory every 20 ms, so they must live for longer than one look.
         "if 0 in forks:\n    time.sleep(0.5)\n    os._exit(0)\n"
         "return int([os.waitpid(pid, 0)[1] for pid in forks] == [0, 0, 0])",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import signal
@@ -135,27 +134,30 @@ class JobProcess:
         return (
             sum(one.resident_bytes for one in held) > rest_bytes
             and sum(map(_proportional_bytes, held)) > rest_bytes
-            and self._bound_bytes(pids) > rest_bytes
+            and self._bound_bytes(dict(zip(pids, held))) > rest_bytes
         )
 
-    def _bound_bytes(self, pids: list[int]) -> float:
-        """Return the most memory that several processes can hold by the page faults of each; infinite if unknown.
+    def _bound_bytes(self, held: dict[int, _Held]) -> int:
+        """Return the most memory that several processes can hold by the page faults of each.
 
         Forks share pages, and nobody may look into those of a Python program.  But each page came by a fault of the
-        process that holds it, or of one from which that descends: these live all while each has its first parent.
+        process that holds it, or of one from which that descends, as long as these all live.  One whose first parent
+        has ended may hold what that left: it counts with all that is resident.
         """
-        bound = float(self._first_bytes)
-        for pid in pids:
+        faults, parents = {}, {}
+        for pid in held:
             try:
                 state, parent, *fields = _read("/proc/%d/stat" % pid).rpartition(b") ")[2].split()
             except (OSError, ValueError):
                 continue  # it has just ended
             if state in b"ZX" and int(fields[15]) == 1:
                 continue  # with all its threads
-            if pid != self.pid and int(parent) not in pids:
-                return math.inf
-            bound += (int(fields[5]) + int(fields[7])) * os.sysconf("SC_PAGESIZE")
-        return bound
+            faults[pid], parents[pid] = int(fields[5]) + int(fields[7]), int(parent)
+        followed = {self.pid} & faults.keys()
+        while more := {pid for pid, parent in parents.items() if parent in followed} - followed:
+            followed |= more
+        bytes_of_faults = sum(faults[pid] for pid in followed) * os.sysconf("SC_PAGESIZE")
+        return self._first_bytes + bytes_of_faults + sum(held[pid].resident_bytes for pid in faults.keys() - followed)
 
     def reap(self) -> ProcessExit:
         """Wait for the end of the child and return how it ended."""
