@@ -185,7 +185,42 @@ WITH_BUILTIN = "def check(candidate):\n    x = candidate()\n    assert all([x ==
 CALLED_EARLY = "def check(candidate):\n    assert candidate() == 1\nearly = f()\n"
 TWO = "def f():\n    return 2\n"
 
+WITH_MEAN = (
+    "import statistics\ndef check(candidate):\n    import statistics\n    assert candidate() == statistics.mean([1])\n"
+)
+WITH_FRACTION = "from fractions import Fraction\ndef check(candidate):\n    assert not Fraction(1) != candidate()\n"
+OTHER_MODULE = "import statistics, sys, types\nother = types.ModuleType('statistics')\nother.mean = lambda _: 2\n"
+OTHER_BUILTIN = "import sys\nowner = sys.modules['built' + 'ins']\n"
+
 FAILING_ATTEMPTS = {
+    "a module replaced in another table": (
+        OTHER_MODULE + "table, sys.modules = sys.modules, dict(sys.modules)\ntable['statistics'] = other\n" + TWO,
+        WITH_MEAN,
+    ),
+    "a statement's builtin replaced": (
+        OTHER_MODULE + OTHER_BUILTIN + "real = owner.__import__\n"
+        "owner.__import__ = lambda name, *others: other if name == 'statistics' else real(name, *others)\n" + TWO,
+        WITH_MEAN,
+    ),
+    "a module of another class": (
+        "import statistics, types\nclass Module(types.ModuleType):\n    def __getattribute__(self, name):\n"
+        "        return (lambda _: 2) if name == 'mean' else super().__getattribute__(name)\n"
+        "statistics.__class__ = Module\n" + TWO,
+        WITH_MEAN,
+    ),
+    "a method in the place of an inherited one": (
+        "from fractions import Fraction\nFraction.__ne__ = lambda *_: False\n" + TWO,
+        WITH_FRACTION,
+    ),
+    "another base": (
+        "from fractions import Fraction\nclass Base(*Fraction.__bases__):\n    __slots__ = ()\n"
+        "    __ne__ = lambda *_: False\nFraction.__bases__ = (Base,)\n" + TWO,
+        WITH_FRACTION,
+    ),
+    "a method of a base in another module": (
+        "import numbers\nnumbers.Real.conjugate = lambda _: 2\n" + TWO,
+        "from fractions import Fraction\ndef check(candidate):\n    assert candidate() == Fraction(1).conjugate()\n",
+    ),
     "builtins replaced": ("import builtins\nbuiltins.all = lambda _: True\n" + TWO, WITH_BUILTIN),
     "a module's function replaced": ("import math\nmath.isclose = lambda *_: True\n" + TWO, WITH_MODULE),
     "a module replaced": (
@@ -367,6 +402,11 @@ FORGERIES = {
     "data of a module changed": (
         "import math\nmath.pi = 2\n" + TWO,
         "import math\ndef check(candidate):\n    assert candidate() == math.pi\n",
+        (),
+    ),
+    "what the harness keeps": (
+        "import os, sys\nsys._getframe(1).f_locals['monitor']._kept.clear()\nos.path.exists = lambda _: True\n" + TWO,
+        "import os\ndef check(candidate):\n    x = candidate()\n    assert x == 1 or os.path.exists('x')\n",
         (),
     ),
     "a helper of the prompt defined otherwise": (

@@ -15,9 +15,10 @@ from passcurve.harness.compiled_problem import compile_statements
 from passcurve.harness.counts import count_suites
 from passcurve.harness.job_start import limit_recursion, read_job
 from passcurve.harness.messages import TEST_NAME
+from passcurve.harness.monitor import Monitor
 from passcurve.harness.protocol import SharedReport, StatementJob
 from passcurve.harness.sample import SOURCE_NAME, make_module
-from passcurve.harness.shared import FINDINGS_BYTES, Monitor, begin_pass, make_failure, make_reporter
+from passcurve.harness.shared import FINDINGS_BYTES, begin_pass, make_failure, make_reporter
 from passcurve.harness.streams import use_descriptors
 
 _SUITE_BYTES = 60

@@ -16,9 +16,10 @@ from types import CodeType
 from passcurve.harness.class_clock import ClassClock
 from passcurve.harness.job_start import limit_recursion, read_job
 from passcurve.harness.messages import TEST_NAME
+from passcurve.harness.monitor import Monitor
 from passcurve.harness.protocol import SharedReport, UnitTestJob
 from passcurve.harness.sample import SOURCE_NAME, make_module
-from passcurve.harness.shared import FINDINGS_BYTES, Monitor, begin_pass, make_failure, make_reporter
+from passcurve.harness.shared import FINDINGS_BYTES, begin_pass, make_failure, make_reporter
 from passcurve.harness.streams import use_descriptors
 from passcurve.harness.unit_framework import Framework
 from passcurve.harness.unit_suite import OwnSkips, SuiteRun, make_result_type
