@@ -218,6 +218,23 @@ def test_what_cannot_be(url, starter):
         pc.Judge(url=f"http://127.0.0.1:{port}").__enter__()
 
 
+@pytest.mark.parametrize(
+    ("proxy", "error"),
+    [("socks9://127.0.0.1:1", UsageError), ("http://[::1", UsageError), ("http://127.0.0.1:1", SandboxError)],
+)
+def test_a_proxy_that_cannot_be_used(url, monkeypatch, proxy, error):
+    """A message says that the environment sets one, with and without asyncio."""
+    with pc.Judge(url=url, token=TOKEN) as judge, pc.AsyncJudge(url=url, token=TOKEN) as awaited:
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("ALL_PROXY", proxy)
+        with pytest.raises(error, match=r"the judge at .*ALL_PROXY"):
+            pc.Judge(url=url, token=TOKEN).__enter__()
+        with pytest.raises(error, match=r"the judge at .*ALL_PROXY"):
+            asyncio.run(awaited.judge([{"task_id": "starter/0", "completion": ""}]))
+        assert judge.is_alive
+
+
 def test_an_address_of_another_server(tmp_path):
     """The message says that another server is no judge."""
     for content in ("{}", "[]", "<html>", '{"problems": 5}'):

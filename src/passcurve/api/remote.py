@@ -16,6 +16,7 @@ import msgspec
 
 from passcurve.api.judgement import Judgement, Row, list_rows
 from passcurve.errors import DataError, SandboxError, UsageError
+from passcurve.models.backend import describe_proxies
 from passcurve.types import Verdict
 from passcurve.types.decoding import decodable
 
@@ -69,7 +70,11 @@ class RemoteJudge:
         return self._connections[1]
 
     def _open(self, kind: Any) -> Any:
-        return kind(base_url=self.name, auth=self._admission, timeout=_TIMEOUT, verify=self._tls)
+        """Return a client; raise UsageError where the environment names a proxy that cannot be used."""
+        try:
+            return kind(base_url=self.name, auth=self._admission, timeout=_TIMEOUT, verify=self._tls)
+        except (httpx.InvalidURL, ValueError, ImportError) as error:
+            raise UsageError(f"the judge at {self.name} cannot be asked: {error}{describe_proxies()}") from None
 
     @property
     def is_alive(self) -> bool:
@@ -242,7 +247,8 @@ class RemoteJudge:
         return SandboxError(f"what answers at {self.name} is no judge of passcurve")
 
     def _unreachable(self, error: httpx.HTTPError) -> SandboxError:
-        return SandboxError(f"the judge at {self.name} cannot be reached: {error or type(error).__name__}")
+        reason = f"{error or type(error).__name__}{describe_proxies()}"
+        return SandboxError(f"the judge at {self.name} cannot be reached: {reason}")
 
 
 class _Admission(httpx.Auth):

@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 import msgspec
 
+from passcurve.config import proxy_variables
 from passcurve.types import Decoding, Prompt, Reply
 
 Style = Literal["base", "chat"]
@@ -83,6 +84,12 @@ def public_address(url: str) -> str:
     host = re.split("[/?#]", rest, maxsplit=1)[0]
     path = _KEY_IN_QUERY.sub(r"\1...", rest.removeprefix(host))
     return f"{scheme}{mark}{host.rpartition('@')[2]}{path}" if mark else url
+
+
+def describe_proxies() -> str:
+    """Return what in the environment may keep requests from their server, for a message."""
+    names = proxy_variables()
+    return f"  (the environment sets {', '.join(names)})" if names else ""
 
 
 class Backend(Protocol):

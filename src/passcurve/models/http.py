@@ -13,9 +13,9 @@ from typing import Any
 import httpx
 import msgspec
 
-from passcurve.config import NO_KEY, proxy_variables
+from passcurve.config import NO_KEY
 from passcurve.errors import ModelError, PromptError, RefusedError, TooLongError, UsageError, nearest
-from passcurve.models.backend import Settings, public_address
+from passcurve.models.backend import Settings, describe_proxies, public_address
 from passcurve.models.rate_limit import RateLimit
 from passcurve.models.retry import is_retryable, retry_delay
 from passcurve.models.sanitize import one_line
@@ -78,7 +78,7 @@ class ServerClient:
                 limits=httpx.Limits(max_connections=settings.concurrency),
             )
         except (httpx.InvalidURL, UnicodeError, ValueError, ImportError, OSError) as error:
-            raise UsageError(f"--base-url {self.root!r} cannot be used: {error}{_proxies()}") from None
+            raise UsageError(f"--base-url {self.root!r} cannot be used: {error}{describe_proxies()}") from None
         if self._address.scheme not in ("http", "https"):
             raise UsageError(f"--base-url {self.root!r} must begin with http:// or https://")
         # Only for the delays between attempts; no sample depends on it.
@@ -164,7 +164,7 @@ class ServerClient:
             reason = str(error) or f"no connection within {_CONNECT_S:g} s"
             if not self._has_answered:
                 raise RefusedError(
-                    f"cannot reach {self.root}: {reason}; is the server up, and --base-url right?{_proxies()}"
+                    f"cannot reach {self.root}: {reason}; is the server up, and --base-url right?{describe_proxies()}"
                 ) from None
             raise AttemptError(f"cannot connect: {reason}") from None
         except httpx.TimeoutException:
@@ -230,12 +230,6 @@ class ServerClient:
         """Return the models that the server lists, for a message; empty where it lists none."""
         listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
         return nearest(self._model, names) or (f"; it has {listed}" if names else "")
-
-
-def _proxies() -> str:
-    """Return what in the environment may keep requests from their server, for a message."""
-    names = proxy_variables()
-    return f"  (the environment sets {', '.join(names)})" if names else ""
 
 
 def _parse_body(text: bytes, request: ApiRequest) -> dict[str, Any]:
