@@ -323,6 +323,18 @@ def test_line_ends():
     assert ["escaped_line_ends"] == names(observed("    y = x\\n    return y\\n", extract="auto"))
 
 
+@pytest.mark.parametrize("extract", ["raw", "auto"])
+@pytest.mark.parametrize("form", ["completion", "solution"])
+@pytest.mark.parametrize("prompt", ['"""Return twice x."""\n', ""])
+def test_bodies_without_a_first_line(extract, form, prompt):
+    """No option makes programs of bodies where the prompt is a task in words, as in MBPP."""
+    problem = Problem(id="T/0", prompt=prompt, entry_point="double", check=FunctionTests(source=""))
+    report = observed("    y = x\n    return y + x\n", extract=extract, form=form, problem=problem)
+    (finding,) = (finding for finding in report.findings if finding.name == "lacks_function")
+    assert "ask for whole programs" in finding.text
+    assert "--field" not in finding.text
+
+
 def test_a_diff_lacks_no_function():
     """One finding tells that a text is no program."""
     text = "--- a\n+++ b\n@@ -1 +1 @@\n def g(x):\n+    return x\n"

@@ -27,7 +27,18 @@ from passcurve.store.text_causes import (
     cause_name,
     cause_number,
 )
-from passcurve.store.text_faults import BODY, CONTINUATION, FOR_ROWS, JSON, METHOD, NEXT, OPEN, PROMPT, find_faults
+from passcurve.store.text_faults import (
+    BODY,
+    CONTINUATION,
+    FOR_ROWS,
+    JSON,
+    METHOD,
+    NEXT,
+    OPEN,
+    PROMPT,
+    begins_function,
+    find_faults,
+)
 from passcurve.types import Completion, Expression, Problem, Status
 from passcurve.types.amounts import have
 from passcurve.types.languages import Language
@@ -116,6 +127,7 @@ class InputObserver:
             bits &= ~OPEN
         for bit, name in ((PROMPT, "prompt"), (CONTINUATION, "continuation"), (BODY, "body"), (METHOD, "method")):
             self._counts[name] += bits & bit > 0
+        self._counts["lone body"] += bits & BODY > 0 and not begins_function(problem)
         if bits & JSON and not self._reasons.json_place:
             self._reasons.json_place = text_in_json(row.form, text)
         if bits & CONTINUATION:
@@ -300,7 +312,12 @@ class InputObserver:
         if rows <= _MIN_SHARE * len(self._copies):
             return None
         text = f"the text of {n_rows(rows)} lacks the function to test"
-        if 2 * self._counts["body"] > rows:
+        if 2 * self._counts["lone body"] > rows:
+            text += (
+                "; they look like bodies of functions, and the prompts lack the line that defines the function, too: "
+                "ask for whole programs"
+            )
+        elif 2 * self._counts["body"] > rows:
             text += (
                 "; they look like bodies that continue the prompt: use --field solution (no :solution behind the name)"
             )

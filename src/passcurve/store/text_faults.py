@@ -111,6 +111,8 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
             return bits
         bits |= NEWLINES if _has_escaped_line_ends(text) else 0
         bits |= NEXT if is_python and not bits & OPEN and "```" not in text and _runs_on(problem, text) else 0
+        if is_python and _is_lone_body(problem, text):
+            return bits | CONTINUATION | BODY
         return bits | (METHOD if _is_method(problem, text) else CONTINUATION if _lacks_function(problem, text) else 0)
     bits |= _characters(problem, text)
     if ("<" in text or "INST]" in text) and _TOKEN.search(text):
@@ -130,6 +132,8 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
         return bits
     if _holds_prompt(problem, text):
         return bits | PROMPT | (NEXT if is_python and _has_demo(problem, text) else 0)
+    if is_python and _is_lone_body(problem, text):
+        return bits | CONTINUATION | BODY
     if not problem.has_gap and _lacks_function(problem, text):
         bits |= CONTINUATION
     bits |= NEXT if _runs_on(problem, text) else 0
@@ -208,6 +212,19 @@ def _is_method(problem: Problem, text: str) -> bool:
     if "." in name or f"def {problem.entry_point}(" not in text:
         return False
     return re.search(rf"^(?:(?:async )?def |class )?{name}\b", text, re.MULTILINE) is None
+
+
+def begins_function(problem: Problem) -> bool:
+    """Tell whether the prompt has the line that defines the function, which a body can continue."""
+    return f"def {problem.entry_point}(" in problem.prompt
+
+
+def _is_lone_body(problem: Problem, text: str) -> bool:
+    """Tell whether a text is the body of a function of which neither it nor the prompt has the first line."""
+    name = problem.entry_point
+    if not name or "." in name or problem.has_gap or name in text or begins_function(problem):
+        return False
+    return _is_indented(text) and f"class {name}" not in problem.prompt
 
 
 def _runs_on(problem: Problem, text: str) -> bool:
