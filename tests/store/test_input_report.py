@@ -443,6 +443,22 @@ def test_prose_in_other_languages():
     assert ["fenced"] == names(observed(text, form="solution", problem=CPP))
 
 
+@pytest.mark.parametrize(
+    ("extract", "remedy"), [("raw", "; use --extract answer; "), ("answer", "; ask for the answer ")]
+)
+def test_answers_in_sentences(extract, remedy):
+    """A tenth of answers that are no expressions is told, though they are judged as answers that fail."""
+    check = Expression(code="def f(x): return x", asks="output", input="1", output="1")
+    problem = Problem(id="T/0", prompt="", entry_point="f", check=check)
+    observer = InputObserver(extract)
+    for row in range(60):
+        observer.observe(problem, completion(row, f"It gives {row}." if row < 12 else f"{row}"))
+        observer.judge(row, "failed" if row < 12 else "passed", "SyntaxError: invalid syntax" if row < 12 else "")
+    (finding,) = observer.report(rows=60).findings
+    assert "12 rows have an answer that is no expression of Python, most of all by SyntaxError" in finding.text
+    assert remedy in finding.text
+
+
 @pytest.mark.parametrize("extract", ["raw", "answer"])
 @pytest.mark.parametrize("text", ["'a\\nb\\n'", '{"a": 1}', '["a\\n", "print"]'])
 def test_answers(text, extract):

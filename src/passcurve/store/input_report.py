@@ -176,7 +176,7 @@ class InputObserver:
             self._counts[name] += 1
             return True
         if name in ("", BEHIND) or (name == "open" and is_broken and not _IS_CUT.search(message)):
-            self._counts["broken"] += status == "compile"
+            self._counts["broken"] += is_broken
             return False
         # Nothing that compiles is fenced: its backquotes stand in a string or a comment.
         if is_broken or name in ALWAYS or (not self._is_taken_whole and self._is_cut(name, status)):
@@ -349,9 +349,18 @@ class InputObserver:
 
     def _broken(self) -> Finding | None:
         rows = self._counts["broken"]
-        share = _MANY_SHARE if self._is_taken_whole else _REPLIES_SHARE
+        has_questions = 2 * self._counts["questions"] > len(self._copies)
+        share = _MANY_SHARE if self._is_taken_whole and not has_questions else _REPLIES_SHARE
         if rows < _MANY_ROWS or rows <= share * len(self._copies):
             return None
+        if has_questions:
+            text = (
+                f"{n_rows(rows)} {have(rows)} an answer that is no expression of Python, most of all by "
+                f"{self._reasons.of_status('failed', 'SyntaxError')}; "
+            )
+            remedy = "ask for the answer alone, or between [ANSWER] and [/ANSWER]"
+            text += remedy if self._extract == "answer" else f"use --extract answer; where that does not help, {remedy}"
+            return Finding(name="broken", rows=rows, text=text)
         error = self._reasons.of_status("compile")
         text = (
             f"{n_rows(rows)} do not compile, most of all by {error}; "
