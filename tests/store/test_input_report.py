@@ -455,8 +455,24 @@ def test_answers_in_sentences(extract, remedy):
         observer.observe(problem, completion(row, f"It gives {row}." if row < 12 else f"{row}"))
         observer.judge(row, "failed" if row < 12 else "passed", "SyntaxError: invalid syntax" if row < 12 else "")
     (finding,) = observer.report(rows=60).findings
-    assert "12 rows have an answer that is no expression of Python, most of all by SyntaxError" in finding.text
+    assert "12 rows have an answer that cannot be read, most of all by SyntaxError" in finding.text
     assert remedy in finding.text
+
+
+@pytest.mark.parametrize(("asks", "other"), [("input", "output"), ("output", "input")])
+def test_answers_to_the_other_task(asks, other):
+    """Answers to the other task repeat what the question shows; those that are wrong otherwise do not."""
+    observer = InputObserver("answer")
+    for row in range(40):
+        check = Expression(code="def f(x): return -x", asks=asks, input=f"{row + 1}", output=f"-{row + 1}")
+        problem = Problem(id="T/0", prompt="", entry_point="f", check=check)
+        shown = check.output if asks == "input" else check.input
+        observer.observe(problem, completion(row, shown if row < 12 else "0"))
+        observer.judge(row, "failed", "AssertionError" if row < 39 else "TypeError: x")
+    (finding,) = (one for one in observer.report(rows=40).findings if one.name == "other_task")
+    assert f"12 rows answer with the very {other} that the question for the {asks} shows" in finding.text
+    assert f"use --task {other}" in finding.text
+    assert ["none_passes"] == names(observed(*["0"] * 40, status="failed", problem=problem))
 
 
 @pytest.mark.parametrize("extract", ["raw", "answer"])

@@ -14,6 +14,7 @@ from passcurve.store.hints import unknown_tasks_remedy
 from passcurve.store.missing_text import MissingText
 from passcurve.store.mixture import MixtureTracker
 from passcurve.store.prompts import PromptComparison
+from passcurve.store.question_answers import AnswerTracker, unreadable_answers
 from passcurve.store.reasons import ReasonTracker, lacks_import
 from passcurve.store.replies import text_in_json
 from passcurve.store.samples import CUT_OFF, MalformedLine
@@ -83,13 +84,12 @@ class InputObserver:
         self._looks: dict[int, int] = {}
         """Bits by a hash of the text."""
         self._counts: Counter[str] = Counter()
+        self._answers = AnswerTracker()
         self._missing = MissingText()
         self._mixture = MixtureTracker()
         self._reasons = ReasonTracker()
         self._strays = StrayCharacterTracker()
         self._prompts = PromptComparison()
-        self._has_lines = False
-        """Whether any text has several lines."""
 
     def observe(self, problem: Problem, row: Completion) -> None:
         """Take a row, before its program is judged."""
@@ -113,9 +113,10 @@ class InputObserver:
             self._counts["both"] += 1
         if row.passed is not None:
             self._counts["passed before" if row.passed else "failed before"] += 1
-        self._counts["questions"] += isinstance(problem.check, Expression)
-        if not self._has_lines:
-            self._has_lines = not _LINE_ENDS.isdisjoint(text.strip())
+        if isinstance(problem.check, Expression):
+            self._answers.observe(problem.check, text)
+        if not self._counts["lines"]:
+            self._counts["lines"] += not _LINE_ENDS.isdisjoint(text.strip())
             self._counts["one line"] += "\n" in (problem.reference or "").strip()
         if len(text) <= len(problem.prompt) and text.strip() == problem.prompt.strip():
             self._counts["prompt alone"] += 1
@@ -169,7 +170,7 @@ class InputObserver:
         """Count a row that did not pass by its cause; tell whether it has one with a finding of its own."""
         name = cause_name(cause) if cause else ""
         # An answer to a question is compiled when it is asked for.
-        is_broken = status == "compile" or (self._counts["questions"] > 0 and message.startswith("SyntaxError"))
+        is_broken = status == "compile" or (self._answers.rows > 0 and message.startswith("SyntaxError"))
         if is_broken and name in _MAY_BE_STRAY and self._strays.add(message):
             return True
         if name == BEHIND and raised_early and status == "failed" and not lacks_import(message):
@@ -229,6 +230,7 @@ class InputObserver:
             self._holding_prompt(),
             self._continuations(task_ids),
             self._methods(),
+            self._answers.other_task(seen),
             *(cause_finding(name, counts[name], self._reasons.json_place) for name in CAUSE_NAMES),
             self._strays.finding(),
             self._broken(),
@@ -251,7 +253,7 @@ class InputObserver:
             return None
         kinds = [f"{n_rows(fenced)} {have(fenced)} Markdown fences (```)"] if fenced else []
         kinds += [f"{n_rows(chatty)} {have(chatty)} prose around the code"] if chatty else []
-        policy = "answer" if self._counts["questions"] else "auto (passcurve autopsy compares)"
+        policy = "answer" if self._answers.rows else "auto (passcurve autopsy compares)"
         text = f"{' and '.join(kinds)}, which does not compile under --extract {self._extract}; use --extract {policy}"
         return Finding(name="fenced", rows=fenced + chatty, text=text, withholds=withholds)
 
@@ -289,7 +291,7 @@ class InputObserver:
     def _one_line(self) -> Finding | None:
         rows, seen = self._counts["one line"], len(self._copies)
         is_explained = any(2 * self._counts[name] > seen for name in CAUSE_NAMES)
-        if self._has_lines or is_explained or 2 * rows < seen or seen < _LINES_ROWS:
+        if self._counts["lines"] or is_explained or 2 * rows < seen or seen < _LINES_ROWS:
             return None
         text = (
             f"no text has more than one line, and the references of {n_rows(rows)} have several: line ends were lost, "
@@ -349,18 +351,12 @@ class InputObserver:
 
     def _broken(self) -> Finding | None:
         rows = self._counts["broken"]
-        has_questions = 2 * self._counts["questions"] > len(self._copies)
+        has_questions = 2 * self._answers.rows > len(self._copies)
         share = _MANY_SHARE if self._is_taken_whole and not has_questions else _REPLIES_SHARE
         if rows < _MANY_ROWS or rows <= share * len(self._copies):
             return None
         if has_questions:
-            text = (
-                f"{n_rows(rows)} {have(rows)} an answer that is no expression of Python, most of all by "
-                f"{self._reasons.of_status('failed', 'SyntaxError')}; "
-            )
-            remedy = "ask for the answer alone, or between [ANSWER] and [/ANSWER]"
-            text += remedy if self._extract == "answer" else f"use --extract answer; where that does not help, {remedy}"
-            return Finding(name="broken", rows=rows, text=text)
+            return unreadable_answers(rows, self._reasons.of_status("failed", "SyntaxError"), self._extract)
         error = self._reasons.of_status("compile")
         text = (
             f"{n_rows(rows)} do not compile, most of all by {error}; "
