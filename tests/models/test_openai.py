@@ -240,7 +240,10 @@ def test_a_server_that_is_not_there(sample_request):
     backend.close()
 
 
-@pytest.mark.parametrize("url", ["ftp://x/v1", "127.0.0.1:8000/v1", "http://[::1/v1"])
+@pytest.mark.parametrize(
+    "url",
+    ["ftp://x/v1", "127.0.0.1:8000/v1", "http://[::1/v1", "http:///v1", "http://", "http://a..b/v1", "http://xn--/"],
+)
 def test_an_address_that_is_none(url):
     """An address that no request can go to is a wrong usage."""
     with pytest.raises(UsageError, match="--base-url"):

@@ -72,6 +72,8 @@ class ServerClient:
         """The address as it may be printed and stored."""
         try:
             self._address = httpx.URL(address)
+            # As it is looked up: httpx accepts names that no host can have.
+            self._address.host.encode("idna")
             self._client = httpx.Client(
                 headers=dict(headers),
                 timeout=httpx.Timeout(settings.request_timeout_s, connect=_CONNECT_S),
@@ -81,6 +83,8 @@ class ServerClient:
             raise UsageError(f"--base-url {self.root!r} cannot be used: {error}{describe_proxies()}") from None
         if self._address.scheme not in ("http", "https"):
             raise UsageError(f"--base-url {self.root!r} must begin with http:// or https://")
+        if not self._address.host:
+            raise UsageError(f"--base-url {self.root!r} names no server; write it like http://127.0.0.1:8000/v1")
         # Only for the delays between attempts; no sample depends on it.
         self._rng = random.Random(settings.seed)
         self._rate = RateLimit(settings.server.requests_per_minute, settings.server.tokens_per_minute)
