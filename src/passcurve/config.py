@@ -136,7 +136,7 @@ def read_options(path: Path, allowed: Collection[str]) -> dict[str, object]:
 
     Raises DataError for a file that cannot be read, and for an unknown name, with the nearest one.
     """
-    table = _read_toml(f"--config {str(path)!r}", path)
+    table = read_toml(f"--config {str(path)!r}", path)
     for name in table:
         if name.replace("_", "-") not in allowed:
             raise DataError(f"--config {str(path)!r} has an unknown option {name!r}{nearest(name, allowed)}")
@@ -148,8 +148,7 @@ def read_prices(path: Path, model: str) -> Prices:
 
     Raises DataError when the file cannot be read, or has no table for the model.
     """
-    source = f"--prices {str(path)!r}"
-    table = _read_toml(source, path)
+    table = read_toml(source := f"--prices {str(path)!r}", path)
     name = model if model in table else model.partition(":")[2]
     if name not in table:
         raise DataError(f"{source} has no table for {model!r}{nearest(name, table)}")
@@ -159,7 +158,8 @@ def read_prices(path: Path, model: str) -> Prices:
         raise DataError(f"{source}, {name!r}: {error}") from None
 
 
-def _read_toml(source: str, path: Path) -> dict[str, Any]:
+def read_toml(source: str, path: Path) -> dict[str, Any]:
+    """Return a TOML file, which messages name as ``source``.  Raises DataError when it cannot be read."""
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:

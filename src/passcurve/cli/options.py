@@ -9,6 +9,7 @@ from typing import Annotated, Optional
 import msgspec
 import typer
 
+from passcurve import config
 from passcurve.bench.choose import join_dates
 from passcurve.types import DEFAULT_TIMEOUT_S, LEAST_TIMEOUT_S, MOST_TIMEOUT_S
 
@@ -193,3 +194,10 @@ class JudgingOptions(msgspec.Struct, frozen=True, kw_only=True):
             dates = join_dates(self.from_date, self.to_date)
             parts = [part for part in self.problems.split(",") if part.strip() and part.strip() != dates]
             msgspec.structs.force_setattr(self, "problems", ",".join([*parts, dates]))
+
+
+def check_prices(path: Path | None) -> None:
+    """Raise DataError for a file of prices that cannot be read, before it is known whether a run has tokens."""
+    # A pipe can be read only once.
+    if path is not None and not path.is_fifo():
+        config.read_toml(f"--prices {str(path)!r}", path)

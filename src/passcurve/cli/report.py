@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from passcurve import config
-from passcurve.cli.options import AsJson, Format, Level, Stale, TableFormat
+from passcurve.cli.options import AsJson, Format, Level, Stale, TableFormat, check_prices
 from passcurve.cli.output import warn, write, write_json, write_lines
 from passcurve.errors import UsageError, place_error
 
@@ -40,6 +40,7 @@ def report(
     if len(runs) > _MOST_RUNS:
         raise UsageError(f"a report shows at most {_MOST_RUNS} runs, got {len(runs)}")
     _check_output(output)
+    check_prices(prices)
     from passcurve.analysis.report import ReportOptions, read_report
 
     options = ReportOptions(level=level, prices=prices, stale=stale, common=common)

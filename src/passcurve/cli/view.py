@@ -7,6 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
+from passcurve.cli.options import check_prices
 from passcurve.cli.output import write_now
 from passcurve.errors import UsageError
 
@@ -19,6 +20,7 @@ def view(
     """Show the runs of a folder in a browser on this machine, until Ctrl-C."""
     if not folder.is_dir():
         raise UsageError(f"{str(folder)!r} is no folder; name one with runs in it")
+    check_prices(prices)
     from passcurve.view.server import serve
 
     def announce(address: str) -> None:
