@@ -263,12 +263,14 @@ def test_a_port_in_use(server: Server, shell):
 
 
 @pytest.mark.ci
-def test_nobody_reads_the_address(shell):
-    """A server whose standard output nobody reads serves, and ends as any other."""
+@pytest.mark.parametrize("before", [(), ("sh", "-c", 'exec "$@" >&-', "sh")], ids=["nobody reads", "closed"])
+def test_nobody_reads_the_address(shell, before):
+    """A server whose standard output nobody reads, or is closed, serves, and ends as any other."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     reading, writing = os.pipe()
     os.close(reading)
+    shell.before = before
     process = shell.start("serve", "starter", "--workers", 1, "--port", port, stdout=writing, stderr=subprocess.PIPE)
     os.close(writing)
     status = None

@@ -138,6 +138,8 @@ def make_server(web: Web, app: Any, connections: Connections) -> Any:
         # Where uvloop is installed uvicorn would take it, whose connections are none of asyncio's.
         loop="asyncio",
         backlog=connections.burst,
+        # By default it asks whether stdout is a terminal, which there may not be.
+        log_config=None,
         log_level="critical",
         access_log=False,
         server_header=False,
