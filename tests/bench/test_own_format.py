@@ -146,6 +146,7 @@ def test_toml_has_numbers_that_are_no_limit(tmp_path: Path) -> None:
         ("same-truth", False, [False, None], [True, 0]),
         ("same-truth", None, [False, None], [True, []]),
         ("same-set", [[1, 2], [3]], [[[3], [1, 2], [3]]], [[[1, 2]], [[1, 2], [3], [4]], [[2, 1], [3]], 7]),
+        ("same-set", [[1], [2]], [iter([[2], [1], [1]])], [iter([[0], [1], [9], [2]]), range(1 << 40)]),
         ("same-set", [1, 2], [[2, 1, 1], (1, 2)], [[1], [[1], 2]]),
     ],
 )
