@@ -22,6 +22,7 @@ import pytest
 
 import passcurve as pc
 from passcurve.errors import DataError, Interrupted, UnknownNameError, UsageError
+from passcurve.store.rundir import RunDir
 
 STARTER = files("passcurve.bench") / "starter"
 README = Path(__file__).parents[2] / "README.md"
@@ -160,6 +161,18 @@ def test_what_a_killed_call_left_goes_with_the_next(rows, tmp_path, monkeypatch)
     run = pc.judge(rows, "starter", k=1, subset=True)
     assert [0.75] == values(run)
     assert left not in [*tmp_path.iterdir()]
+
+
+def test_a_built_in_benchmark_is_no_file(rows, tmp_path, monkeypatch):
+    """A run of one names no file that it was read from, and needs no working folder."""
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    run = pc.judge(rows, "starter", k=1, subset=True, run=tmp_path / "r")
+    assert [0.75] == values(run)
+    with RunDir(run.path).read() as stored:
+        assert "built-in" == stored.attempt.header.benchmark_source
 
 
 @pytest.mark.parametrize(

@@ -167,6 +167,11 @@ def _artifact_store(request: Request, header: Header) -> ArtifactStore | None:
     return ArtifactStore(request.cache / "binaries", (header.version, jail.isolation, *jail.layers, *jail.toolchains))
 
 
+def _from_any_folder(source: str) -> str:
+    """Return the place of a file; what is no file, as ``built-in``, stays as it is."""
+    return str(Path(source).absolute()) if source and Path(source).exists() else source
+
+
 def _header(
     request: Request, problems: tuple[Problem, ...], probe: isolation.Probe, generation: Generation | None
 ) -> Header:
@@ -176,7 +181,7 @@ def _header(
         own_limits=len(times) > 1,
         version=__version__,
         benchmark=request.benchmark.name,
-        benchmark_source=str(Path(source).absolute()) if (source := request.benchmark.source) else "",
+        benchmark_source=_from_any_folder(request.benchmark.source),
         benchmark_digest=request.benchmark.digest,
         samples=str(request.samples.resolve()),
         limits=msgspec.structs.replace(request.limits, **common),
