@@ -404,4 +404,6 @@ def test_profiles_name_each_disagreement(shell):
 
 def test_profiles_without_samples(shell):
     """Without samples the profiles are listed."""
-    assert {"native", "evalplus"} <= {line.partition(":")[0] for line in shell("profiles").out.splitlines()}
+    names = [line.partition(":")[0] for line in shell("profiles").out.splitlines()]
+    assert {"native", "evalplus"} <= set(names)
+    assert names == [entry["profile"] for entry in shell("profiles", "--json").record["profiles"]]

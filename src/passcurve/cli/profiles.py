@@ -67,7 +67,7 @@ def profiles(
     The same command resumes an interrupted one.
     """
     if samples is None:
-        write_lines(f"{name}: {entry.title}" for name, entry in PROFILES.items())
+        _list_profiles(as_json=as_json)
         return
     from passcurve.analysis.autopsy import read_header
     from passcurve.analysis.profiles import check_profiles
@@ -102,6 +102,13 @@ def profiles(
     )
     request = partial(_request_by, common, partial(find_benchmark, source, benchmark, header), task)
     raise typer.Exit(_compare(names, request, shown, common.run, as_json=as_json))
+
+
+def _list_profiles(*, as_json: bool) -> None:
+    if as_json:
+        write_json({"profiles": [{"profile": name, "title": entry.title} for name, entry in PROFILES.items()]})
+    else:
+        write_lines(f"{name}: {entry.title}" for name, entry in PROFILES.items())
 
 
 def _compare(
