@@ -431,6 +431,19 @@ class TestPlaces:
         assert "--results FILE" in done.err
         assert before == (shell.folder / name).read_bytes()
 
+    @pytest.mark.parametrize("name", ["passcurve.lock", "verdicts-0001-001.jsonl", "finished-0001.json"])
+    def test_results_must_not_replace_the_run(self, shell, starter, name):
+        """Results replace no file of their run directory, however it is named; others may stand there."""
+        shell.write("s.jsonl", [starter.right()])
+        words = ("judge", "s.jsonl", "--subset", "--run", "R", "--results")
+        assert 0 == shell(*words, "R/rows.jsonl").code
+        before = (shell.folder / "R" / name).read_bytes()
+        done = shell(*words, shell.folder / "R" / name)
+        assert (2, "") == (done.code, done.out)
+        assert name in done.err
+        assert "--results FILE" in done.err
+        assert before == (shell.folder / "R" / name).read_bytes()
+
     @pytest.mark.parametrize("name", ["folder", "pipe", "loop", "a" * 300])
     def test_results_that_are_no_file_are_refused_before_judging(self, shell, starter, name):
         """What cannot be a file of results is refused in one line before a sample is judged, and stays."""

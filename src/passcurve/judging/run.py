@@ -91,8 +91,7 @@ def _judge(
     find_policy(policy)
     if request.results is not None:
         inputs = [request.samples, *map(Path, request.sources), Path(request.benchmark.source)]
-        # The run directory is made when it is locked.
-        check_results_file(request.results, inputs, own_folder=request.results.parent == request.run)
+        check_results_file(request.results, inputs, request.run)
     with start_sandbox(
         request.limits,
         python=request.python,

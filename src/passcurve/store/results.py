@@ -43,6 +43,7 @@ _LINE_MEASURES = re.compile(rb'"own_s":([0-9.e-]+),"wall_s":[0-9.e-]+,"cpu_s":[0
 _CACHED_TEXTS = 10_000
 _GZIP_BITS = 31
 """The window of zlib with the head of a gzip file."""
+_RUN_FILE = re.compile(r"passcurve\.lock|(?:verdicts|finished|completions|config)-[0-9-]+\.jsonl?")
 _EXPECTED = '"expected"'
 _SPACE = re.compile(r"[ \t\n\r]*")
 
@@ -58,14 +59,16 @@ def human_result(verdict: Verdict) -> str:
     return "timed out" if verdict.status == "timeout" else f"failed: {verdict.message}"
 
 
-def check_results_file(destination: Path, inputs: Iterable[Path], *, own_folder: bool = False) -> None:
-    """Raise UsageError for a destination that cannot be written or is one of ``inputs``; call it before the work.
+def check_results_file(destination: Path, inputs: Iterable[Path], run: Path) -> None:
+    """Raise UsageError for a destination that cannot be written, or is one of ``inputs`` or a record of the run.
 
-    With ``own_folder`` its folder is made later.
+    Call it before the work.  The run directory may be made later.
     """
-    if not own_folder:
+    if destination.parent != run:
         # Of what a link leads to.
         _check_writable(Path(os.path.realpath(destination)).parent)
+    if _RUN_FILE.fullmatch(destination.name) and os.path.realpath(destination.parent) == os.path.realpath(run):
+        raise UsageError(f"{str(destination)!r} is a file of the run directory; name another with --results FILE")
     _check_destination(inputs, destination)
 
 
