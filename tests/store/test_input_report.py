@@ -14,7 +14,7 @@ from passcurve.store.hints import code_field, field_remedy, suggest_id_map
 from passcurve.store.input_report import InputObserver
 from passcurve.store.repetition import multiplicity, repeated_part
 from passcurve.store.samples import CUT_OFF, NO_CODE_FIELD
-from passcurve.types import Completion, Expression, FunctionTests, Problem, SampleKey, Script, Status
+from passcurve.types import Cases, Completion, Expression, FunctionTests, Problem, SampleKey, Script, Status, Suite
 
 PROBLEM = Problem(id="T/0", prompt='def f(x):\n    """Return x."""\n', entry_point="f", check=FunctionTests(source=""))
 CODE = "    return x\n"
@@ -333,6 +333,25 @@ def test_bodies_without_a_first_line(extract, form, prompt):
     (finding,) = (finding for finding in report.findings if finding.name == "lacks_function")
     assert "ask for whole programs" in finding.text
     assert "--field" not in finding.text
+
+
+@pytest.mark.parametrize("extract", ["raw", "auto"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import sys\n\ndef solve(n):\n    # Add.\n    return n\n", ["no_main"]),
+        ("class Solution:\n    def solve(\n        self, n\n    ):\n        return n\n", ["no_main"]),
+        ("def solve(\n    n\n):\n    return n\n\nsolve(input())\n", []),
+        ("if True:\n    print(input())\n", []),
+    ],
+)
+def test_definitions_in_place_of_a_program(extract, text, expected):
+    """A program on standard input that calls nothing writes nothing; the same text is right where it is called."""
+    check = Cases(suites=(Suite(name="tests", count=1),), inputs=b"", via="stdin")
+    problem = Problem(id="T/0", prompt="", entry_point="", check=check)
+    text = text if extract == "raw" else f"Here it is:\n\n```python\n{text}```\nIt is right.\n"
+    assert expected == names(observed(text, status="failed", extract=extract, form="solution", problem=problem))
+    assert [] == names(observed(text, status="passed", extract=extract, form="solution", problem=problem))
 
 
 def test_a_diff_lacks_no_function():

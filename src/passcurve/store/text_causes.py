@@ -8,6 +8,7 @@ from passcurve.diagnosis import Finding
 from passcurve.store.text_faults import (
     BODY,
     CHATTY,
+    DEFINES,
     DIFF,
     DOCTEST,
     ESCAPED,
@@ -61,10 +62,11 @@ CAUSES = (
     (NEXT | OPEN, "next"),
     (BODY, "body that does not compile"),
     (OPEN, "open"),
+    (DEFINES, "defines"),
     (NEXT, BEHIND),
 )
 """Bits of a program that does not compile, or ends early, with the name of the cause, the surest first."""
-ALWAYS = frozenset(("json", "quoted", "thinking"))
+ALWAYS = frozenset(("json", "quoted", "thinking", "defines"))
 """Causes that keep a text from passing although it may compile."""
 BEFORE_CUTS = frozenset(("escaped", "spaces", "quotes"))
 """The same where the extraction may cut a text to what compiles."""
@@ -76,6 +78,11 @@ _TEXTS = {
         "with thinking that does not end (<think>) and have no answer; if it was cut off, generate with more tokens",
     ),
     "json": ("hold", "JSON and no program; take the code out of it first: jq -c '{place}' IN > OUT"),
+    "defines": (
+        "define",
+        "functions or classes and call none, where the tests run a program on standard input; ask for whole programs "
+        "that read their input and print the answer",
+    ),
     "tool": ("call", "a tool in place of an answer; take the program out of its arguments, or ask without tools"),
     "numbers": (
         "have",
@@ -132,6 +139,7 @@ _NAMES = {
     "refusal": "refusals",
     "thinking": "open_thinking",
     "json": "json_text",
+    "defines": "no_main",
     "tool": "tool_calls",
     "numbers": "line_numbers",
     "token": "special_tokens",
@@ -157,6 +165,7 @@ _SINGULAR = {
     "go": "goes",
     "are": "is",
     "call": "calls",
+    "define": "defines",
     "refuse": "refuses",
     "hold": "holds",
     "seem": "seems",

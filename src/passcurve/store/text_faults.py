@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from passcurve.types import Expression, Problem, language_of
+from passcurve.types import Cases, Expression, Problem, language_of
 from passcurve.types.marks import SPECIAL_TOKEN, THINKING_TAGS
 
 _FENCE = re.compile(r"^[ \t]*(?:\w[\w ]{0,20}: ?)?(?:```|~~~)", re.MULTILINE)
@@ -38,6 +38,10 @@ _TOOL = re.compile(r"^(?:<tool_call>|<function_calls>|<function=|<\|python_tag\|
 """The beginning of a call of a tool, as chat templates have it."""
 _NUMBERS = re.compile(r"(?:\A|```\w*\n)\s*0*1[ \t|:][^\n]*\n[ \t]*0*2[ \t|:][^\n]*\n[ \t]*0*3[ \t|:\n]")
 """Numbers of the first lines of a text or a fence; those of a list have a point or a bracket behind them."""
+_FENCED_PIECES = 3
+_DEFINITION = re.compile(r"^(?:def|class) ", re.MULTILINE)
+_STATEMENT = re.compile(r"^(?!(?:async )?def |class |import |from |@|#)[^\s)\]}]", re.MULTILINE)
+"""A line at the margin that is no definition, import or comment, nor the end of one."""
 _CLOSING = dict(THINKING_TAGS)
 _THINKING = re.compile(rf"\s*({'|'.join(map(re.escape, _CLOSING))})")
 _BLOCK = re.compile(r"^(?:def |if |for |while |else:|elif |class |try:|with ).*:\n\w", re.MULTILINE)
@@ -80,8 +84,8 @@ SPACES, QUOTES, QUOTED, JSON = 1 << 19, 1 << 20, 1 << 21, 1 << 22
 """It has no-break spaces for indentation, has typographic quotes, is one quoted string, is JSON."""
 FLAT, THINKING, TABLE = 1 << 23, 1 << 24, 1 << 25
 """It has blocks and no indentation, has thinking without an end, stands between quotes as in a table."""
-TOOL, NUMBERS = 1 << 26, 1 << 27
-"""It calls a tool, has a number before each line."""
+TOOL, NUMBERS, DEFINES = 1 << 26, 1 << 27, 1 << 28
+"""It calls a tool, has a number before each line, defines functions and calls none where a program is run."""
 FOR_ROWS = ~(PROMPT | CONTINUATION | METHOD)
 """Bits that count only in a program that does not compile, or does not pass."""
 
@@ -98,6 +102,9 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
         bits |= TOOL
     if is_python and _NUMBERS.search(text):
         bits |= NUMBERS
+    if isinstance(problem.check, Cases) and problem.check.via == "stdin" and _only_defines(text):
+        # Where its fence ends, so does the program.
+        bits = bits & ~(OPEN if "```" in text else 0) | DEFINES
     if "&" in text and _ENTITY.search(text):
         bits |= ESCAPED
     if (tag := _THINKING.match(text)) and _CLOSING[tag[1]] not in text:
@@ -185,6 +192,13 @@ def _characters(problem: Problem, text: str) -> int:
     if has_tabs and "\n    " in problem.prompt and not language_of(problem.check):
         bits |= TABS
     return bits
+
+
+def _only_defines(text: str) -> bool:
+    """Tell whether a script, or the last fenced block of a reply, has definitions and imports alone."""
+    pieces = text.split("```")
+    code = pieces[-2].partition("\n")[2] if len(pieces) >= _FENCED_PIECES else text
+    return _DEFINITION.search(code) is not None and _STATEMENT.search(code) is None
 
 
 def _has_escaped_line_ends(text: str) -> bool:
