@@ -130,7 +130,7 @@ class TestInterval:
         first, second = estimate(of((5, 5), (5, 0), (5, 5)), [1, 2], deterministic=True)
         assert first.value == pytest.approx(2 / 3)
         assert (None, None) == (first.these_problems, first.within)
-        assert any(warning.startswith("copies (temperature 0)") for warning in first.warnings)
+        assert any(warning.startswith("copies, as at temperature 0") for warning in first.warnings)
         assert second.value is None
         assert "copies" in second.reason
 

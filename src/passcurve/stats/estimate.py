@@ -90,7 +90,7 @@ def _estimate(
     warnings = list(fresh.warnings)
     if deterministic:
         warnings = [warning for warning in warnings if "duplicate samples" not in warning]
-        warnings.append("copies (temperature 0): fresh samples of these problems would be the same, n is 1 in effect")
+        warnings.append("copies, as at temperature 0: fresh samples of these would be equal, n is 1 in effect")
         if split := int(((c > 0) & (c < n)).sum()):
             warnings.append(
                 f"copies of one program have different verdicts on {amount(split, 'problem')}: judge them again"
