@@ -215,6 +215,12 @@ def test_rows_of_human_eval(judged, shell):
     (theirs,), (ours,) = done.record["runs"], of_run.record["runs"]
     assert ours["ranked"] == theirs["ranked"]
     assert len(rows) == theirs["samples"] == ours["samples"]
+    without = {"task_id": rows[0]["task_id"], "result": "failed: no text", "passed": False}
+    shell.write("rows.jsonl", [*rows, without])
+    (theirs,) = shell("match", "rows.jsonl", *words).record["runs"]
+    assert (len(rows) + 1, 1) == (theirs["samples"], theirs["no_code"])
+    shell.write("rows.jsonl", [*rows, {**without, "passed": True, "result": "passed"}])
+    assert 2 == shell("match", "rows.jsonl", *words).code
     shell.write("rows.jsonl", [*rows[:-1], {**rows[-1], "passed": True, "result": "failed"}])
     assert 2 == shell("match", "rows.jsonl", *words).code
 

@@ -19,7 +19,7 @@ def read_rows(path: Path) -> Record | None:
     samples: list[ScoredSample] = []
     for number, line in enumerate(array_rows(path) or text_lines(path), start=1):
         row = parse_object(line)
-        sample = _sample(row) if row is not None else None
+        sample = _sample(row, may_lack_text=bool(samples)) if row is not None else None
         if sample is None and not samples:
             return None
         if sample is None:
@@ -28,12 +28,19 @@ def read_rows(path: Path) -> Record | None:
     return Record(kind="human-eval", samples=tuple(samples)) if samples else None
 
 
-def _sample(row: dict[str, Any]) -> ScoredSample | None:
-    """Return the sample of a row; None where it is none with a verdict."""
+def _sample(row: dict[str, Any], *, may_lack_text: bool) -> ScoredSample | None:
+    """Return the sample of a row; None where it is none with a verdict.
+
+    A sample without a text is one that did not pass, in a file whose first row shows that it holds texts.
+    """
     form = "solution" if isinstance(row.get("solution"), str) else "completion"
     task, text, passed, result = task_name(row.get("task_id")), row.get(form), row.get("passed"), row.get("result")
-    if task is None or not (isinstance(text, str) and isinstance(passed, bool)):
+    if task is None or not isinstance(passed, bool):
         return None
+    if not isinstance(text, str):
+        if passed or not may_lack_text:
+            return None
+        text = ""
     # A row that contradicts itself is none.
     if isinstance(result, str) and (result == "passed") != passed:
         return None
