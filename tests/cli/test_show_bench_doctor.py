@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import py_compile
 import re
 import socket
+from pathlib import Path
 
 import pytest
+import typer
+
+from passcurve.cli.output import handle_errors
 
 
 def first_with_status(judged, status: str) -> tuple[str, int]:
@@ -372,3 +378,18 @@ def test_json_is_one_object(shell, words):
     out = shell(*words, "--json").out
     assert 1 == out.count("\n")
     assert isinstance(json.loads(out), dict)
+
+
+def test_damaged_bytecode_is_named(tmp_path, monkeypatch, capsys):
+    """Bytecode of which a full disk has left a part is named with what to do, where it is loaded."""
+    (tmp_path / "of_some_package.py").write_text("ONE = 1\n")
+    bytecode = Path(py_compile.compile(str(tmp_path / "of_some_package.py")))
+    bytecode.write_bytes(bytecode.read_bytes()[:40])
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(typer.Exit) as end, handle_errors(as_json=False):
+        importlib.import_module("of_some_package")
+    assert 1 == end.value.exit_code
+    error = f"passcurve: the bytecode {str(bytecode)!r} is damaged, as a full disk may leave it: remove that file\n"
+    assert error == capsys.readouterr().err
+    with pytest.raises(EOFError), handle_errors(as_json=False):
+        raise EOFError

@@ -98,11 +98,30 @@ def handle_errors(as_json: bool) -> Iterator[None]:
                 write_json({"error": text, "exit_code": UsageError.exit_code})
             warn(text)
             raise typer.Exit(UsageError.exit_code) from None
+        except EOFError as error:
+            path = _damaged_bytecode(error)
+            if path is None:
+                raise
+            text = f"the bytecode {path!r} is damaged, as a full disk may leave it: remove that file"
+            if as_json:
+                write_json({"error": text, "exit_code": 1})
+            warn(text)
+            raise typer.Exit(1) from None
         except KeyboardInterrupt:
             if as_json:
                 write_json({"error": "interrupted", "exit_code": 130})
             warn("interrupted")
             raise typer.Exit(130) from None
+
+
+def _damaged_bytecode(error: EOFError) -> str | None:
+    """Return the file of bytecode whose end CPython has missed, if it was one; Typer would say ``Aborted!`` alone."""
+    at = error.__traceback__
+    while at is not None:
+        if at.tb_frame.f_code.co_name == "get_code" and "bytecode_path" in at.tb_frame.f_locals:
+            return str(at.tb_frame.f_locals["bytecode_path"])
+        at = at.tb_next
+    return None
 
 
 def _check_working_folder() -> None:
