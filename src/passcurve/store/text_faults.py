@@ -71,6 +71,8 @@ _CODE = re.compile(r"\b(?:return|def|import|print)\b")
 _NO_BREAK = re.compile(r"^[ \t]*\u00a0", re.MULTILINE)
 _TYPOGRAPHIC = re.compile(r"(?:[=(\[,+:{]|\b(?:return|in|not|and|or|print)) ?[\u201c\u201d\u2018\u2019]")
 """A quote where code has one, and prose has none."""
+_BEGINS_A_FUNCTION = re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t]|\{\s*\Z", re.MULTILINE)
+"""What a prompt has whose function goes on: one of another name, or in another language, is the benchmark's fault."""
 
 FENCED, CHATTY, OPEN, PROMPT, CONTINUATION, FLUSH, TOKEN = 1, 2, 4, 8, 16, 32, 64
 """The text has a fence, has prose, ends amid a bracket or a block, has the prompt, lacks the function, begins flush
@@ -236,7 +238,7 @@ def begins_function(problem: Problem) -> bool:
 def _is_lone_body(problem: Problem, text: str) -> bool:
     """Tell whether a text is the body of a function of which neither it nor the prompt has the first line."""
     name = problem.entry_point
-    if not name or "." in name or problem.has_gap or name in text or begins_function(problem):
+    if not name or "." in name or problem.has_gap or name in text or _BEGINS_A_FUNCTION.search(problem.prompt):
         return False
     return _is_indented(text) and f"class {name}" not in problem.prompt
 
