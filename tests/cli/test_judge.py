@@ -446,7 +446,7 @@ class TestPlaces:
 
     @pytest.mark.parametrize("name", ["folder", "pipe", "loop", "a" * 300])
     def test_results_that_are_no_file_are_refused_before_judging(self, shell, starter, name):
-        """What cannot be a file of results is refused in one line before a sample is judged, and stays."""
+        """Refuse, before a sample is judged, what cannot be a file of results, and leave it as it was."""
         shell.write("s.jsonl", [starter.right()])
         (shell.folder / "folder").mkdir()
         os.mkfifo(shell.folder / "pipe")

@@ -109,7 +109,7 @@ def test_a_picture_that_cannot_be_written_whole_leaves_the_one_before(runs, monk
     """A full disk, here a limit of the size of files, leaves the picture that was there and no part of another."""
     (runs.folder / "whole.svg").write_text("before")
     monkeypatch.setattr(runs, "before", ("sh", "-c", 'ulimit -f 8; exec "$@"', "sh"))
-    # CPython would leave a part of what it compiles as bytecode.
+    # Else CPython leaves cut bytecode, which it loads in all later tests.
     done = runs("show", "a.jsonl", "--k", "1", "--plot", "whole.svg", PYTHONDONTWRITEBYTECODE="1")
     assert 1 == done.code
     assert "whole.svg" in done.err

@@ -147,6 +147,7 @@ def test_processes_over_the_limit_of_memory(processes: ProcessJail, what: str):
     assert ("memory", True) == (verdict.status, "together" in verdict.message), verdict
 
 
+# The zygote adds up their memory every 20 ms, so they must live for longer than one look.
 FORKS = {
     "three forks": "",
     "three forks and one that their parent has left": "if os.fork() == 0:\n    if os.fork() == 0:\n"

@@ -270,7 +270,7 @@ def test_helpers_in_stripped_bodies(text):
 
 @pytest.mark.parametrize(("passed", "expected"), [(0, ["truncated"]), (2, [])])
 def test_fences_without_an_end(passed, expected):
-    """What stands in them was cut off, unless such rows pass: then a stop word has taken the end of the fence."""
+    """Count them as cut off, unless such rows pass: then a stop word has taken the end of the fence."""
     observer = InputObserver("auto")
     for row in range(6):
         observer.observe(PROBLEM, completion(row, f"```python\ndef f(x):\n    y = {row}\n"))

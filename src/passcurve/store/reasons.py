@@ -191,7 +191,7 @@ def without_test(message: str) -> str:
 
 
 def lacks_import(message: str) -> bool:
-    """Tell whether a message is that of an import that is missing, or of what it imports."""
+    """Tell whether a message says that an import, or a name that one defines, is missing."""
     name = _NAME.match(message)
     return name[1] in _IMPORTS if name else message.startswith(("ModuleNotFoundError", "ImportError"))
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import sys
 
 STACK_BYTES = 8 << 20
-"""Limit of the stack that most systems give: by the one of its start the kernel places all mappings of a process."""
+"""Limit of the stack that most systems give: by the one of its start the kernel places all mappings of a process.
+
+It is that of ``memory.py``, which cannot be imported before the place of our package is known.
+"""
 
 if __name__ == "__main__":
     del sys.path[0]  # this folder, whose module names would shadow those of the standard library

@@ -29,7 +29,7 @@ def read_rows(path: Path) -> Record | None:
 
 
 def _sample(row: dict[str, Any], *, may_lack_text: bool) -> ScoredSample | None:
-    """Return the sample of a row; None where it is none with a verdict.
+    """Return the sample of a row; None where the row lacks a text or a clear verdict.
 
     A sample without a text is one that did not pass, in a file whose first row shows that it holds texts.
     """
