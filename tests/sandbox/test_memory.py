@@ -77,7 +77,7 @@ print([*map(id, large)])
 """
 
 
-@pytest.mark.parametrize("loaded", [0, 20_000])
+@pytest.mark.parametrize("loaded", [0, 28_000])
 def test_what_was_freed_before_moves_nothing(loaded: int) -> None:
     """Objects lie where they lie whatever a process has made, and in whatever order it has freed that."""
     before = kernel.fix_addresses()

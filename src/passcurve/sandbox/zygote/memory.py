@@ -99,6 +99,10 @@ def lay_out() -> None:
     _held.extend(arenas.values())
     blocks.clear()
     mark_pools()
+    # A list keeps room for as many again when it loses half of its items.  Made later, this room and the memory that it
+    # is freed from would be half of FRESH_BYTES, and what else is used end now before it and now behind.
+    _held.extend([None] * 2 * HELD_BLOCKS)
+    del _held[-HELD_BLOCKS:]
     _grow_stack()
     replace_droppable()
     global _first_top
@@ -165,9 +169,6 @@ def use_up_free_blocks() -> None:
     have done; the start of fresh memory does not.
     """
     gc.collect()
-    # A list keeps room for as many again when it loses half of its items.
-    _held.extend([None] * 2 * HELD_BLOCKS)
-    del _held[-HELD_BLOCKS:]
     _use_up_free_chunks()
     place = _Place()
     # An iterator for each size: one that was made later would take a free block of another size, or a fresh pool.
