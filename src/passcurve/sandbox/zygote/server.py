@@ -91,7 +91,7 @@ def _start(
             kernel.die_with_parent(watcher)
     ours.close()
     # Before any wall stands, which would not let it be made.
-    stub = Stub() if config["seccomp"] and copy_stub.AVAILABLE else None
+    stub = Stub() if config["keeps"] and config["seccomp"] and copy_stub.AVAILABLE else None
     confinement = Confinement(config)
     launcher = Launcher(roles, confinement, page, stub, keeps=config["keeps"])
     zygote = Zygote(line, confinement, page, launcher, rewinds=config["rewinds"])
