@@ -451,6 +451,14 @@ def test_output_that_is_no_text(jail: Jailed):
     assert judge(jail, "import sys\nsys.stdout.buffer.write(b'\\xff')", ("",), ("\\xff",)).status == "failed"
 
 
+def test_ends_of_lines(jail: Jailed):
+    """A line ends where it ends for an interpreter on its standard input; ``open`` takes carriage returns for ends."""
+    program = "import sys\nlines = [input(), *sys.stdin]\nsys.stdin.seek(0)\nprint(lines, list(open(0)))"
+    expected = "['1\\r', '2\\r3\\r\\n', '4\\r'] ['1\\n', '2\\n', '3\\n', '4\\n']"
+    verdict = judge(jail, program, ("1\r\n2\r3\r\n4\r",), (expected,))
+    assert verdict.passed, verdict
+
+
 def test_names_of_typing(jail: Jailed):
     """A function of a contest finds the names of ``typing``, which the code to start with uses; a script does not."""
     check = call_cases([([1, 2],)], [2], "equal-json", timeout_s=None)

@@ -106,7 +106,7 @@ class ScriptRunner:
             last.clear()
 
     def _run(self, source: Any, output: Any, errors: Any) -> None:
-        stdin = io.TextIOWrapper(io.BufferedReader(source, BUFFER_BYTES), "utf-8", "surrogateescape")
+        stdin = io.TextIOWrapper(io.BufferedReader(source, BUFFER_BYTES), "utf-8", "surrogateescape", newline="\n")
         stdout = io.TextIOWrapper(io.BufferedWriter(output, BUFFER_BYTES), "utf-8", "surrogateescape", newline="\n")
         stderr = io.TextIOWrapper(io.BufferedWriter(errors), "utf-8", "backslashreplace", newline="\n")
         # As those of an interpreter have it, which `open` makes.
