@@ -102,6 +102,10 @@ RIGHT = {
     "modes of the streams": "import sys\ninput()\n"
     "print(sum(map(int, input().split())) if (sys.stdin.mode, sys.stdout.mode) == ('r', 'w') else 0)",
     "a path": "from pathlib import Path\nprint(sum(map(int, Path('/dev/stdin').read_text().split()[1:])))",
+    "a path that is there": "import os\nfrom pathlib import Path\n"
+    "assert os.path.exists('/dev/stdin') and Path('/dev/stdout').exists() and not os.path.exists('/dev/stdnone')\n"
+    "assert os.stat('/dev/stdin').st_size == os.fstat(0).st_size\n"
+    "print(sum(map(int, open('/dev/stdin').read().split()[1:])))",
     "os.open": "import os\nfd = os.open('/dev/stdin', os.O_RDONLY)\n"
     "print(sum(map(int, os.read(fd, 1 << 16).split()[1:])))",
     "the size of the input": "import os, sys\nread = sys.stdin.buffer.read\n"

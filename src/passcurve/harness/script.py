@@ -21,7 +21,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from passcurve.harness.script_exit import ExitError, ExitWatch
-from passcurve.harness.script_files import Pipe, ScriptFiles, make_open, make_os_open
+from passcurve.harness.script_files import Pipe, ScriptFiles, make_open, make_os_open, make_os_stat
 from passcurve.harness.script_harnesses import LIVECODEBENCH, FunctionCall, is_harness
 from passcurve.harness.script_state import InterpreterState, join_threads
 from passcurve.harness.script_streams import BUFFER_BYTES, MemoryStreams, end_process
@@ -56,8 +56,14 @@ class ScriptRunner:
         self._exit_watch = ExitWatch(has_threads=not is_kept)
         self._streams, self._files = MemoryStreams(), ScriptFiles()
         # What only one form needs is made in both: objects of a program have the same addresses then.
-        in_memory, open_file, os_open = self._streams.make_functions(), make_open(io.open), make_os_open(os.open)
-        with_files = ((builtins, "open", open_file), (io, "open", open_file), (os, "open", os_open))
+        in_memory, open_file = self._streams.make_functions(), make_open(io.open)
+        os_open, os_stat = make_os_open(os.open), make_os_stat(os.stat)
+        with_files = (
+            (builtins, "open", open_file),
+            (io, "open", open_file),
+            (os, "open", os_open),
+            (os, "stat", os_stat),
+        )
         self._functions = in_memory, with_files
         for module, name, function in in_memory if is_kept else with_files:
             module.__dict__[name] = function

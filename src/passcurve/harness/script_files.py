@@ -12,6 +12,7 @@ from typing import Any
 from passcurve.harness.script_streams import STANDARD, Redirection, find_stream
 
 _open, _close, _dup, _dup2, _lseek, _pread, _write = os.open, os.close, os.dup, os.dup2, os.lseek, os.pread, os.write
+_fstat = os.fstat
 _WITH_FILES = (0, 1)
 
 
@@ -76,6 +77,11 @@ def make_open(function: Any) -> Any:
 def make_os_open(function: Any) -> Any:
     """Return ``os.open``, which finds the standard streams by name too."""
     return Redirection(function, "path", _names_stream, lambda path, *_, **__: _dup(find_stream(path) or 0))
+
+
+def make_os_stat(function: Any) -> Any:
+    """Return ``os.stat``, which finds the standard streams by name too."""
+    return Redirection(function, "path", _names_stream, lambda path, **_: _fstat(find_stream(path) or 0))
 
 
 def _names_stream(file: Any) -> bool:
