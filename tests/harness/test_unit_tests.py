@@ -245,6 +245,17 @@ def test_time_of_a_class(jail: Jailed):
     assert "timeout" == run(jail, caught, tests, timeout_s=0.2)[0].status
 
 
+def test_clocks_of_its_own(jail: Jailed):
+    """A program that puts its own clocks and timer in place of those of Python has no more time."""
+    tests = HEAD + "class T(unittest.TestCase):\n    def test_it(self):\n        f(1)\n"
+    start = "import signal, time\nburnt = time.process_time\n"
+    end = "def f(x):\n    end = burnt() + 0.6\n    while burnt() < end: pass\n"
+    for change in ("time.monotonic = time.process_time = lambda: 0.0\n", "signal.setitimer = lambda *_: None\n"):
+        verdict, report = run(jail, start + change + end, tests, timeout_s=0.2)
+        assert "timeout" == verdict.status, verdict
+        assert [[1, 0, 0]] == report["suites"]
+
+
 LATE = TESTS.replace("self.assertEqual(f(1), 1)", "got = f(1)\n        self.assertEqual(got, 1)").replace(
     "self.assertEqual(f(2), 2)", "got = f(2)\n        self.assertEqual(got, 2)"
 )

@@ -12,6 +12,9 @@ _ASLEEP = 0.1
 _REST_S = 0.01
 """Shortest time after which the clock is read again."""
 
+# A program can replace them in their modules.
+_monotonic, _process_time, _signal, _setitimer = time.monotonic, time.process_time, signal.signal, signal.setitimer
+
 
 class ClassTimeoutError(BaseException):
     """The class of tests has used up its time."""
@@ -31,21 +34,21 @@ class ClassClock:
 
     def __enter__(self) -> ClassClock:  # noqa: PYI034 - Python 3.9 has no Self
         if self._limit_s:
-            self._started, self._cpu_s, self._waited = time.monotonic(), time.process_time(), _waited_s()
-            signal.signal(signal.SIGALRM, self._look)
-            signal.setitimer(signal.ITIMER_REAL, self._limit_s)
+            self._started, self._cpu_s, self._waited = _monotonic(), _process_time(), _waited_s()
+            _signal(signal.SIGALRM, self._look)
+            _setitimer(signal.ITIMER_REAL, self._limit_s)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._limit_s:
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            _setitimer(signal.ITIMER_REAL, 0.0)
             # A program may have switched the timer off.
             self.is_over = self.is_over or self._rest_s() <= 0.0
 
     def _rest_s(self) -> float:
-        wall_s, cpu_s = time.monotonic() - self._started, time.process_time() - self._cpu_s
+        wall_s, cpu_s = _monotonic() - self._started, _process_time() - self._cpu_s
         waited = _waited_s()
         if waited is not None and self._waited is not None:
             return self._limit_s - wall_s + (waited - self._waited)
@@ -54,11 +57,11 @@ class ClassClock:
     def _look(self, _: int, __: FrameType | None) -> None:
         rest_s = self._rest_s()
         if rest_s > 0.0:
-            signal.setitimer(signal.ITIMER_REAL, max(rest_s, _REST_S))
+            _setitimer(signal.ITIMER_REAL, max(rest_s, _REST_S))
             return
         self.is_over = True
         # A test that catches it is interrupted again.
-        signal.setitimer(signal.ITIMER_REAL, self._limit_s)
+        _setitimer(signal.ITIMER_REAL, self._limit_s)
         raise ClassTimeoutError
 
 
