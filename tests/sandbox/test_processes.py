@@ -53,10 +53,13 @@ def processes() -> Iterator[ProcessJail]:
 
 
 def run(jail: Jailed, body: str) -> Verdict:
+    """Judge a program whose function must return 1, by the body of that function."""
+    return judge(jail, "def f():\n" + "".join(f"    {line}\n" for line in body.split("\n")))
+
+
+def judge(jail: Jailed, functions: str) -> Verdict:
     """Judge a program whose function must return 1."""
-    program = "import os, signal, subprocess, sys, time\ndef f():\n" + "".join(
-        f"    {line}\n" for line in body.split("\n")
-    )
+    program = "import os, signal, subprocess, sys, time\n" + functions
     problem = Problem(id="T", prompt="", entry_point="f", check=UnitTests(source=TESTS, processes=True))
     job = make_job(problem, program, CheckPlan(mode="shared"), LIMITS, 0, next(_TAGS))
     return reach_verdict(SampleKey(problem_id="T", sample_index=0), job, jail.run(job))
@@ -167,6 +170,41 @@ def test_memory_that_processes_share_counts_once(processes: ProcessJail, what: s
         "return int([os.waitpid(pid, 0)[1] for pid in forks] == [0, 0, 0])",
     )
     assert verdict.passed, verdict
+
+
+TRIED_IN_FORKS = """
+tried = -1
+class Guess(int):
+    def __del__(self):
+        # Where the test fails its traceback holds the value until the end of the process.
+        if tried >= 0:
+            os.write(tried, b"right")
+def f():
+    for number in range(9):
+        global tried
+        out, into = os.pipe()
+        pid = os.fork()
+        if not pid:
+            # Nothing of ours can report how the test ends.
+            os.closerange(3, out)
+            tried = into
+            return Guess(number)
+        os.close(into)
+        is_right = os.read(out, 5)
+        os.close(out)
+        os.waitpid(pid, 0)
+        if is_right:
+            return number
+"""
+
+
+def test_answers_tried_in_forks(processes: ProcessJail):
+    """A program that knows no answer passes by trying some, as docs/verdicts.md says; one that tries too few fails."""
+    passed, failed = (
+        judge(processes, TRIED_IN_FORKS.replace("range(9)", numbers)) for numbers in ("range(9)", "range(2, 9)")
+    )
+    assert (True, ()) == (passed.passed, passed.suspicious), passed
+    assert "failed" == failed.status, failed
 
 
 SPARSE = """
