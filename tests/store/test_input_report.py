@@ -290,6 +290,12 @@ def test_replies_without_a_program(extract, rows, expected):
     assert expected == names(observer.report(rows=100))
 
 
+@pytest.mark.parametrize("end", ["while x", "if x == 0", "def g", "with open"])
+def test_texts_that_end_in_a_heading(end):
+    """A line that is to open a block, and does not, is cut."""
+    assert ["truncated"] == names(observed(f"    y = x\n    {end}"))
+
+
 @pytest.mark.parametrize("extract", ["raw", "auto"])
 @pytest.mark.parametrize("form", ["{:3} {}", "{:>6}\t{}", "{}: {}", "{:2}|{}", "{:03} | {}"])
 def test_numbered_lines(extract, form):
@@ -460,6 +466,70 @@ def test_prose_in_other_languages():
     """Prose outside comments counts, behind a comment too."""
     text = f"{CPP.prompt}return x; }}\n/* An end. */\nThis function adds.\n"
     assert ["fenced"] == names(observed(text, form="solution", problem=CPP))
+
+
+def cut_script(*texts: str, language: str, message: str, tests: str = "", form: str = "completion") -> InputReport:
+    """Return the report on texts in another language that all fail with that message."""
+    problem = Problem(id="T/0", prompt="f(x) {\n", entry_point="", check=Script(language=language, tests=tests))
+    observer = InputObserver("raw")
+    for row, text in enumerate(texts):
+        observer.observe(problem, completion(row, text, form=form), is_compiled=language == "cpp")
+        observer.judge(row, "compile" if language == "cpp" else "failed", message)
+    return observer.report(rows=len(texts))
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "tests"),
+    [
+        ("    if (x) {\n        y = 1;\n", "completion", "}\nint main() {}\n"),
+        ("    y = x", "completion", "}\nint main() {}\n"),
+        ("f(x) {\n    y = 1;\n", "solution", "int main() {}\n"),
+        ("f(x) {\n    if (x) {\n        y = 1;\n", "solution", "}\nint main() {}\n"),
+    ],
+)
+def test_cut_texts_in_other_languages(text, form, tests):
+    """Blocks that the tests do not end show that a text was cut off, whatever the compiler says."""
+    message = "error: expected primary-expression before '}' token"
+    assert ["truncated"] == names(cut_script(text, language="cpp", message=message, tests=tests, form=form))
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("    return y;\n", "completion"),
+        ("    return y;\n    // as x\n", "completion"),
+        ('    puts("{");\n', "completion"),
+        ("f(x) {\n    return y;\n", "completion"),
+        ("f(x) {\n    return y;\n}\n", "solution"),
+    ],
+)
+def test_whole_texts_in_other_languages(text, form):
+    """A function whose last brace is that of the tests is whole; so is one that repeats the prompt."""
+    report = cut_script(
+        text, language="cpp", message="error: 'y' was not declared", tests="}\nint main() {}\n", form=form
+    )
+    assert "truncated" not in names(report)
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("SyntaxError: Unexpected end of input", ["truncated"]),
+        ("TypeError: x is not a function", []),
+        ("test 0: wrong result", []),
+    ],
+)
+def test_scripts_that_are_cut(message, expected):
+    """Nothing compiles a script: its message tells whether it is one."""
+    assert expected == names(cut_script("    if (x) {\n", language="js", message=message))
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"), [("TypeError: '' is not a function", ["fenced"]), ("test 0: wrong result", [])]
+)
+def test_scripts_with_a_fence(message, expected):
+    """A script that gives a wrong answer ran, so its backquotes are code."""
+    assert expected == names(cut_script("```js\nf(1)\n```\n", language="js", message=message))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from operator import itemgetter
 
 import msgspec
 
+from passcurve.bench.languages import find_language
 from passcurve.extract import split_policy
 from passcurve.extract.fences import UNCLOSED
 from passcurve.interruption import defer_interrupts
@@ -18,7 +19,7 @@ from passcurve.store.duplicates import DuplicateTracker
 from passcurve.store.input_report import InputObserver
 from passcurve.store.rundir import JudgingSession
 from passcurve.store.tally import Tally
-from passcurve.types import Completion, Problem, Verdict
+from passcurve.types import Completion, Problem, Verdict, language_of
 
 BATCH_VERDICTS = 1000
 """Verdicts that are stored at once."""
@@ -51,7 +52,9 @@ class VerdictCollector:
     def plan(self, problem: Problem, row: Completion) -> None:
         """Take a row that is to have a verdict."""
         self.tally.plan(problem.id)
-        self.input.observe(problem, row)
+        language = language_of(problem.check)
+        is_compiled = not language or bool(find_language(language).build.compile)
+        self.input.observe(problem, row, is_compiled=is_compiled)
 
     def add(self, row: WaitingRow, program: str, verdict: Verdict) -> None:
         """Take a verdict for a row; ``program`` is the digest of its program, empty where it has none."""

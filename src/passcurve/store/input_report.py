@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections import Counter
 from collections.abc import Collection, Sequence
 
 from passcurve.diagnosis import MAX_SHARE, Finding, InputReport
 from passcurve.store.copies import CopyTracker
+from passcurve.store.cut_texts import IS_CUT, SAYS_SYNTAX, truncated
 from passcurve.store.describe import n_rows, shorten
 from passcurve.store.hints import unknown_tasks_remedy
 from passcurve.store.missing_text import MissingText
 from passcurve.store.mixture import MixtureTracker
 from passcurve.store.prompts import PromptComparison
 from passcurve.store.question_answers import AnswerTracker, unreadable_answers
-from passcurve.store.reasons import ReasonTracker, lacks_import
+from passcurve.store.reasons import ReasonTracker, is_wrong_answer, lacks_import
 from passcurve.store.replies import text_in_json
 from passcurve.store.samples import CUT_OFF, MalformedLine
 from passcurve.store.stray_characters import StrayCharacterTracker
@@ -31,6 +31,7 @@ from passcurve.store.text_causes import (
 from passcurve.store.text_faults import (
     BODY,
     CONTINUATION,
+    CUT,
     FOR_ROWS,
     JSON,
     METHOD,
@@ -44,8 +45,6 @@ from passcurve.types import Completion, Expression, Problem, Status
 from passcurve.types.amounts import have
 from passcurve.types.languages import Language
 
-_MAX_PASSED = 0.1
-"""Share of passing rows above which fences without an end are no sign that the model was cut off."""
 _MIN_SHARE = 0.01
 """Share of the rows up to which a repeated prompt is a whim of a model, and no fault of the file."""
 
@@ -57,15 +56,13 @@ _MANY_SHARE, _MANY_ROWS = 0.5, 10
 _REPLIES_SHARE = 0.1
 """The same share where replies are taken apart: of a program in one hardly any fails to compile."""
 
-_CAUSE, _REACHED_LIMIT, _LACKING = (1 << 6) - 1, 1 << 6, 1 << 7
-"""Bits of the number of a cause, and those beside it: the model reached its limit, the row lacks the function."""
+_CAUSE, _UNCOMPILED, _REACHED_LIMIT, _LACKING = (1 << 5) - 1, 1 << 5, 1 << 6, 1 << 7
+"""Bits of the number of a cause, and those beside it: nothing compiles the program before it runs, the model reached
+its limit, the row lacks the function."""
 
 _MAX_LOOKS = 4096
 """Texts whose bits are kept: equal texts often follow one another."""
 
-
-_IS_CUT = re.compile(r"never closed|unterminated|unexpected EOF|expected an indented block|expected ':'")
-"""What Python says where a program ends too early; any other error comes before the end."""
 _MAY_BE_STRAY = frozenset(("", "flush", "flat", "tabs", "next", BEHIND, "body that does not compile", "open"))
 """Causes that are less sure than a character that Python names."""
 
@@ -91,8 +88,8 @@ class InputObserver:
         self._strays = StrayCharacterTracker()
         self._prompts = PromptComparison()
 
-    def observe(self, problem: Problem, row: Completion) -> None:
-        """Take a row, before its program is judged."""
+    def observe(self, problem: Problem, row: Completion, *, is_compiled: bool = True) -> None:
+        """Take a row, before its program is judged; ``is_compiled`` where it has to compile before it runs."""
         text = row.text
         if row.origin:
             self._mixture.add(row.origin)
@@ -125,7 +122,7 @@ class InputObserver:
             self._counts["other prompt"] += 1
         if row.hints == CUT_OFF:
             self._counts["cut off"] += 1
-            bits &= ~OPEN
+            bits &= ~(OPEN | CUT)
         for bit, name in ((PROMPT, "prompt"), (CONTINUATION, "continuation"), (BODY, "body"), (METHOD, "method")):
             self._counts[name] += bits & bit > 0
         self._counts["lone body"] += bits & BODY > 0 and not begins_function(problem)
@@ -135,7 +132,8 @@ class InputObserver:
             self._reasons.add_lacking(problem, text)
         if self._extract == "pruned":
             bits &= ~NEXT
-        flags = cause_number(bits & FOR_ROWS) | (_LACKING if bits & CONTINUATION else 0)
+        cause = cause_number(bits & FOR_ROWS)
+        flags = cause | (_LACKING if bits & CONTINUATION else 0) | (_UNCOMPILED if cause and not is_compiled else 0)
         if flags := flags | (_REACHED_LIMIT if row.hints == CUT_OFF else 0):
             if row.row >= len(self._flags):
                 self._flags.frombytes(bytes(row.row + 1 - len(self._flags)))
@@ -156,17 +154,23 @@ class InputObserver:
         does not end.
         """
         flags = self._flags[row] if row < len(self._flags) else 0
-        is_lacking = flags & _LACKING > 0
+        cause, is_lacking = flags & _CAUSE, flags & _LACKING > 0
+        # A script that is none fails as it runs; one that gives a wrong answer has run.
+        is_ill = flags & _UNCOMPILED > 0 and not is_wrong_answer(status, message)
         if status == "passed":
             # The extraction has put the text into the function: what stands in it is a helper.
             self._counts["continuation"] -= is_lacking and not self._is_taken_whole
             self._counts["unclosed, passed"] += is_unclosed
             return
         self._reasons.add(status, message)
-        is_named = self._count_cause(flags & _CAUSE, status, message, is_lacking=is_lacking, raised_early=raised_early)
+        is_named = self._count_cause(
+            cause, status, message, is_lacking=is_lacking, raised_early=raised_early, is_ill=is_ill
+        )
         self._counts["unclosed"] += is_unclosed and not is_named and not flags & _REACHED_LIMIT
 
-    def _count_cause(self, cause: int, status: Status, message: str, *, is_lacking: bool, raised_early: bool) -> bool:
+    def _count_cause(
+        self, cause: int, status: Status, message: str, *, is_lacking: bool, raised_early: bool, is_ill: bool
+    ) -> bool:
         """Count a row that did not pass by its cause; tell whether it has one with a finding of its own."""
         name = cause_name(cause) if cause else ""
         # An answer to a question is compiled when it is asked for.
@@ -176,11 +180,13 @@ class InputObserver:
         if name == BEHIND and raised_early and status == "failed" and not lacks_import(message):
             self._counts[name] += 1
             return True
-        if name in ("", BEHIND) or (name == "open" and is_broken and not _IS_CUT.search(message)):
+        if name in ("", BEHIND) or (name == "open" and is_broken and not IS_CUT.search(message)):
             self._counts["broken"] += is_broken
             return False
+        if name == "cut" and not is_broken and not SAYS_SYNTAX.search(message):
+            return False
         # Nothing that compiles is fenced: its backquotes stand in a string or a comment.
-        if is_broken or name in ALWAYS or (not self._is_taken_whole and self._is_cut(name, status)):
+        if is_broken or is_ill or name in ALWAYS or (not self._is_taken_whole and self._is_cut(name, status)):
             self._counts[name] += 1
             # What is no program cannot be one of another function.
             self._counts["continuation"] -= is_lacking and name in CAUSE_NAMES
@@ -239,7 +245,7 @@ class InputObserver:
             self._one_line(),
             self._mixture.finding(),
             repeated,
-            self._truncated(),
+            truncated(counts),
             None if repeated is not None or is_prompt else self._copies.equal_programs(uniform, temperature),
         ]
         findings = [finding for finding in candidates if finding is not None]
@@ -364,21 +370,6 @@ class InputObserver:
         )
         return Finding(name="broken", rows=rows, text=text)
 
-    def _truncated(self) -> Finding | None:
-        cut, ends_open = self._counts["cut off"], self._counts["open"]
-        # A stop word at the closing fence leaves all of them open, also those that pass.
-        unclosed = self._counts["unclosed"]
-        all_unclosed = unclosed + ends_open + self._counts["unclosed, passed"]
-        if self._counts["unclosed, passed"] > _MAX_PASSED * all_unclosed:
-            unclosed = 0
-        if not cut + ends_open + unclosed:
-            return None
-        kinds = [f"{n_rows(cut)} reached the limit of tokens (finish_reason)"] if cut else []
-        kinds += [f"{n_rows(ends_open)} {_ends(ends_open)} amid a bracket, a string or a block"] if ends_open else []
-        kinds += [f"{n_rows(unclosed)} {_ends(unclosed)} in a fence that is not closed"] if unclosed else []
-        text = f"{', '.join(kinds)}; if the model was cut off, generate with more tokens"
-        return Finding(name="truncated", rows=cut + ends_open + unclosed, text=text)
-
 
 def unknown_tasks_finding(malformed: Sequence[MalformedLine], count: int, task_ids: Collection[str]) -> Finding | None:
     """Return the finding on rows of tasks that the benchmark lacks, from the first of them; None without any."""
@@ -388,7 +379,3 @@ def unknown_tasks_finding(malformed: Sequence[MalformedLine], count: int, task_i
     example = shorten(unknown[0]) if isinstance(unknown[0], str) else str(unknown[0])
     text = f"{n_rows(count)} {have(count)} a task id that the benchmark lacks, such as {example}; "
     return Finding(name="unknown_tasks", rows=count, text=text + unknown_tasks_remedy(unknown, task_ids))
-
-
-def _ends(count: int) -> str:
-    return "ends" if count == 1 else "end"

@@ -190,6 +190,11 @@ def without_test(message: str) -> str:
     return _TEST.sub("", message)
 
 
+def is_wrong_answer(status: Status, message: str) -> bool:
+    """Tell whether a program that did not pass ran, and gave a wrong answer."""
+    return (status, _kind(without_test(message))) in _WRONG
+
+
 def lacks_import(message: str) -> bool:
     """Tell whether a message says that an import, or a name that one defines, is missing."""
     name = _NAME.match(message)

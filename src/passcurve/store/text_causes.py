@@ -8,6 +8,7 @@ from passcurve.diagnosis import Finding
 from passcurve.store.text_faults import (
     BODY,
     CHATTY,
+    CUT,
     DEFINES,
     DIFF,
     DOCTEST,
@@ -62,6 +63,7 @@ CAUSES = (
     (NEXT | OPEN, "next"),
     (BODY, "body that does not compile"),
     (OPEN, "open"),
+    (CUT, "cut"),
     (DEFINES, "defines"),
     (NEXT, BEHIND),
 )

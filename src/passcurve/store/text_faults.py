@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from passcurve.store.cut_texts import DOCSTRING_QUOTES, is_cut
 from passcurve.types import Cases, Expression, Problem, language_of
 from passcurve.types.marks import SPECIAL_TOKEN, THINKING_TAGS
 
@@ -21,13 +22,10 @@ _CHAT = re.compile(
 """A line of prose by a chat model, with the end of the line before, for which a search is quick."""
 _ANSWER_TAG = "ANSWER]"
 """End of the tags between which CRUXEval's prompts ask for an answer."""
-_OPEN_ENDS = (":", ",", "=", "+", "-", "*", "/", "%", "<", ">", "\\", ".", " and", " or", " not", " in")
 _TOKEN = re.compile(SPECIAL_TOKEN)
 _COMMENTS = re.compile(r"(?:#.*\n|\n)+")
 _TOP_LEVEL = re.compile(r"def |class |async |import |from |@|#|\"\"\"|'''")
 _IMPORT = re.compile(r"\bimport\b")
-_QUOTES = ('"""', "'''")
-_TAIL_CHARACTERS = 300
 _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|#39|#x27);")
 """A sign of code as HTML has it."""
 _NEXT = re.compile(r"\n(?:def |class |if __name__|print\(|#|assert |```)")
@@ -86,16 +84,17 @@ SPACES, QUOTES, QUOTED, JSON = 1 << 19, 1 << 20, 1 << 21, 1 << 22
 """It has no-break spaces for indentation, has typographic quotes, is one quoted string, is JSON."""
 FLAT, THINKING, TABLE = 1 << 23, 1 << 24, 1 << 25
 """It has blocks and no indentation, has thinking without an end, stands between quotes as in a table."""
-TOOL, NUMBERS, DEFINES = 1 << 26, 1 << 27, 1 << 28
-"""It calls a tool, has a number before each line, defines functions and calls none where a program is run."""
+TOOL, NUMBERS, DEFINES, CUT = 1 << 26, 1 << 27, 1 << 28, 1 << 29
+"""It calls a tool, has a number before each line, defines functions and calls none where a program is run, ends amid
+a block in another language than Python."""
 FOR_ROWS = ~(PROMPT | CONTINUATION | METHOD)
 """Bits that count only in a program that does not compile, or does not pass."""
 
 
 def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool) -> int:
     """Return the bits of a text; ``is_taken_whole`` where the extraction removes nothing."""
-    bits = OPEN if _ends_open(text) else 0
     is_python, is_expression = not language_of(problem.check), isinstance(problem.check, Expression)
+    bits = (OPEN if is_python else CUT) if is_cut(problem, form, text, is_taken_whole=is_taken_whole) else 0
     # The body of a function begins with spaces, and is nothing else.
     if not text.startswith("    ") or "{" in text:
         # An answer may be a text or a dictionary.
@@ -299,7 +298,7 @@ def _binds(word: re.Pattern[str], line: str) -> bool:
 def _has_fence(text: str) -> bool:
     """Tell whether a line begins with a fence, outside a docstring."""
     match = _FENCE.search(text)
-    return match is not None and not any(text.count(quote, 0, match.start()) % 2 for quote in _QUOTES)
+    return match is not None and not any(text.count(quote, 0, match.start()) % 2 for quote in DOCSTRING_QUOTES)
 
 
 def _holds_prompt(problem: Problem, text: str) -> bool:
@@ -309,18 +308,3 @@ def _holds_prompt(problem: Problem, text: str) -> bool:
     # Models mend white space and docstrings; they keep the line that defines the function.
     define = f"def {problem.entry_point}("
     return text.lstrip().startswith((define, "from ", "import ")) and define in text and define in prompt
-
-
-def _ends_open(text: str) -> bool:
-    """Tell whether a text ends amid a bracket, a string, an expression or a block."""
-    tail = text[-_TAIL_CHARACTERS:].rstrip()
-    line = tail[tail.rfind("\n") + 1 :]
-    if line.endswith(_OPEN_ENDS):
-        return not line.lstrip().startswith("#")
-    opened = line.count("(") + line.count("[") + line.count("{")
-    if opened and opened > line.count(")") + line.count("]") + line.count("}"):
-        return True
-    if (line.count('"') + line.count("'")) % 2:
-        return True
-    # A docstring that is closed but never opened is no cut: a text that is whole ends with its line.
-    return not text.endswith("\n") and any(text.count(quote) % 2 for quote in _QUOTES)

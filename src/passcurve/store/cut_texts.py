@@ -1,0 +1,109 @@
+"""Texts that were cut off: how they end, and the finding on them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import lru_cache
+
+from passcurve.diagnosis import Finding
+from passcurve.store.describe import n_rows
+from passcurve.types import Problem, Script, language_of
+
+IS_CUT = re.compile(
+    r"never closed|unterminated|unexpected EOF|expected an indented block|expected '[:(]'|expected 'except' or"
+)
+"""What Python says where a program ends too early; any other error comes before the end."""
+SAYS_SYNTAX = re.compile(r"syntax|parse error|unexpected|unterminated|EOF", re.IGNORECASE)
+"""What is said of a script that is none; one that fails for another reason began to run."""
+DOCSTRING_QUOTES = ('"""', "'''")
+
+_MAX_PASSED = 0.1
+"""Share of passing rows above which fences without an end are no sign that the model was cut off."""
+_OPEN_ENDS = (":", ",", "=", "+", "-", "*", "/", "%", "<", ">", "\\", ".", " and", " or", " not", " in")
+_TAIL_CHARACTERS = 300
+_HEADING = re.compile(r"\s*(?:if|elif|else|for|while|with|try|except|finally|def|class|async)\b[^:]*")
+"""A line of Python that is to open a block, and does not."""
+_NO_CODE = re.compile(r'"(?:[^"\\\n]|\\.)*"|' + r"'(?:[^'\\\n]|\\.)'|//[^\n]*")
+"""Strings, characters and comments, in which braces mean nothing."""
+_STATEMENT_ENDS = (";", "}", "*/", ">")
+_WITH_SEMICOLONS = frozenset(("cpp", "c", "java", "cs", "php", "d"))
+"""Languages in which each statement ends with a semicolon or a brace."""
+
+
+def is_cut(problem: Problem, form: str, text: str, *, is_taken_whole: bool) -> bool:
+    """Tell whether a text ends too early; ``is_taken_whole`` where the extraction removes nothing."""
+    if not language_of(problem.check):
+        return _ends_open(text, is_python=True)
+    return _is_cut_script(problem, form, text, is_taken_whole=is_taken_whole)
+
+
+def _ends_open(text: str, *, is_python: bool) -> bool:
+    """Tell whether a text ends amid a bracket, a string, an expression or a block."""
+    tail = text[-_TAIL_CHARACTERS:].rstrip()
+    line = tail[tail.rfind("\n") + 1 :]
+    if line.endswith(_OPEN_ENDS):
+        return not line.lstrip().startswith("#")
+    opened = line.count("(") + line.count("[") + line.count("{")
+    if opened and opened > line.count(")") + line.count("]") + line.count("}"):
+        return True
+    if (line.count('"') + line.count("'")) % 2:
+        return True
+    if is_python and _HEADING.fullmatch(line):
+        return True
+    # A docstring that is closed but never opened is no cut: a text that is whole ends with its line.
+    return not text.endswith("\n") and any(text.count(quote) % 2 for quote in DOCSTRING_QUOTES)
+
+
+def _is_cut_script(problem: Problem, form: str, text: str, *, is_taken_whole: bool) -> bool:
+    """Tell whether a text in another language than Python ends amid a statement, or a block that its tests do not end.
+
+    It counts braces, so that only a program that does not compile is one that was cut off.  Of replies in fences, whose
+    ends are prose, nothing is known.
+    """
+    if not is_taken_whole and "```" in text:
+        return False
+    code = _NO_CODE.sub(_plain, text)
+    if _ends_open(code, is_python=False):
+        return True
+    if is_taken_whole and language_of(problem.check) in _WITH_SEMICOLONS:
+        line = code.rstrip().rpartition("\n")[2].lstrip()
+        if not line.endswith(_STATEMENT_ENDS) and not line.startswith(("*", "#")):
+            return True
+    tests = problem.check.tests if isinstance(problem.check, Script) else ""
+    is_whole = form == "solution" or not problem.prompt or problem.prompt.strip() in text
+    before = 0 if is_whole else _open_braces(problem.prompt)
+    return before + code.count("{") - code.count("}") > max(0, -_open_braces(tests))
+
+
+def truncated(counts: Counter[str]) -> Finding | None:
+    """Return the finding on rows that were cut off, by the numbers of each kind."""
+    cut, ends = counts["cut off"], counts["open"] + counts["cut"]
+    # A stop word at the closing fence leaves all of them open, also those that pass.
+    unclosed = counts["unclosed"]
+    all_unclosed = unclosed + ends + counts["unclosed, passed"]
+    if counts["unclosed, passed"] > _MAX_PASSED * all_unclosed:
+        unclosed = 0
+    if not cut + ends + unclosed:
+        return None
+    kinds = [f"{n_rows(cut)} reached the limit of tokens (finish_reason)"] if cut else []
+    kinds += [f"{n_rows(ends)} {_end(ends)} amid a bracket, a string or a block"] if ends else []
+    kinds += [f"{n_rows(unclosed)} {_end(unclosed)} in a fence that is not closed"] if unclosed else []
+    text = f"{', '.join(kinds)}; if the model was cut off, generate with more tokens"
+    return Finding(name="truncated", rows=cut + ends + unclosed, text=text)
+
+
+@lru_cache(maxsize=1024)
+def _open_braces(source: str) -> int:
+    """Return the number of braces that a prompt or tests leave open; negative where they close those of others."""
+    code = _NO_CODE.sub(_plain, source)
+    return code.count("{") - code.count("}")
+
+
+def _plain(piece: re.Match[str]) -> str:
+    """Return what stands for a string or a character, and nothing for a comment."""
+    return "" if piece[0][0] == "/" else "0"
+
+
+def _end(count: int) -> str:
+    return "ends" if count == 1 else "end"
