@@ -6,6 +6,7 @@ import re
 import tracemalloc
 from array import array
 
+import msgspec
 import pytest
 
 from passcurve.bench.languages import find_language
@@ -256,6 +257,40 @@ def test_ids_of_a_part_that_are_shifted(right, remedy):
     assert remedy in lacking(ids, shifted)
 
 
+@pytest.mark.parametrize(("right", "remedy"), [(0, "use --id-map 'T/{}=T/{-1}'"), (6, "write the id of its task")])
+def test_prompts_of_other_problems(right, remedy):
+    """The prompts of rows tell in every language, and where texts pass by chance, that their ids are of others."""
+    observer = InputObserver("raw")
+    for number in range(1, 20):
+        task = msgspec.structs.replace(CPP, id=f"T/{number}", prompt=f"int f{number}() {{\n")
+        prompt = task.prompt if number <= right else f"int f{number - 1}() {{"
+        observer.observe(task, completion(number, "return 1; }", prompt=prompt))
+        observer.judge(number, "compile" if number % 2 else "passed", "error: 'f1' was not declared")
+    (finding,) = observer.report(rows=19).findings
+    # The prompt of problem 0 is not known: it has no row.
+    assert ("other_ids", 19 - max(right, 1)) == (finding.name, finding.rows)
+    assert remedy in finding.text
+
+
+def test_equal_prompts_are_of_no_other_problem():
+    """Problems that differ in their suffix alone may have one prompt; rows may have prompts in words."""
+    observer = InputObserver("raw")
+    for row, (task, prompt) in enumerate([("T/0", "def f(x):"), ("T/1", "def f(x):"), ("T/1", "Write f.")]):
+        problem = msgspec.structs.replace(PROBLEM, id=task, prompt="def f(x):\n", suffix="    return y\n" * (row > 0))
+        observer.observe(problem, completion(row, CODE, prompt=prompt))
+    assert [] == names(observer.report(rows=3))
+
+
+def test_classes_of_other_problems():
+    """A class is named as a function is."""
+    lacks = lacking(
+        {"T/0": "Zero", "T/1": "One", "T/2": "Two"}, {"T/1": "Zero", "T/2": "One"}, "class {}:\n    x = 1\n"
+    )
+    assert "that of 'T/1' is the function of 'T/0'" in lacks
+    lacks = lacking({"T/0": "Zero", "T/1": "One"}, {"T/0": "MyZero", "T/1": "MyOne"}, "class {}:\n    x = 1\n")
+    assert "that of 'T/0' has 'MyZero' in its place" in lacks
+
+
 HELPER = "def g(y):\n        return y\n\n    return g(x)"
 """The body of a function with a helper, as `strip()` leaves it."""
 
@@ -374,12 +409,12 @@ def test_methods(extract):
     assert ["method_only"] == names(observed(text, status="failed", extract=extract, form=form))
 
 
-def lacking(ids: dict[str, str], programs: dict[str, str]) -> str:
+def lacking(ids: dict[str, str], programs: dict[str, str], form: str = "def {}(x):\n    return x\n") -> str:
     """Return the finding on programs with these functions, by the tasks of which they are samples."""
     observer = InputObserver("raw")
     for row, (task, name) in enumerate(programs.items()):
         problem = Problem(id=task, prompt="", entry_point=ids[task], check=FunctionTests(source=""))
-        observer.observe(problem, completion(row, f"def {name}(x):\n    return x\n", form="solution"))
+        observer.observe(problem, completion(row, form.format(name), form="solution"))
         status: Status = "passed" if name == ids[task] else "failed"
         observer.judge(row, status, "" if status == "passed" else f"E{row}: x")
     (finding,) = observer.report(rows=len(programs), task_ids=ids).findings

@@ -118,6 +118,7 @@ class InputObserver:
         if len(text) <= len(problem.prompt) and text.strip() == problem.prompt.strip():
             self._counts["prompt alone"] += 1
             return
+        self._prompts.observe(problem, row.prompt)
         if row.prompt and row.form == "completion" and self._prompts.differs(problem, row.prompt):
             self._counts["other prompt"] += 1
         if row.hints == CUT_OFF:
@@ -224,6 +225,7 @@ class InputObserver:
         is_prompt = 2 * counts["prompt alone"] > seen
         # What passcurve has sampled itself is no concatenation.
         repeated = self._copies.finding() if temperature is None else None
+        others = self._prompts.of_others(seen)
         candidates = [
             self._missing.no_field(seen, withholds=withholds),
             self._missing.lists_of_code(seen),
@@ -232,14 +234,15 @@ class InputObserver:
             self._two_fields(),
             self._missing.empty_text(),
             self._prompts_alone(),
+            others,
             self._other_prompts(),
             self._holding_prompt(),
-            self._continuations(task_ids),
+            None if others is not None else self._continuations(task_ids),
             self._methods(),
             self._answers.other_task(seen),
             *(cause_finding(name, counts[name], self._reasons.json_place) for name in CAUSE_NAMES),
             self._strays.finding(),
-            self._broken(),
+            None if others is not None else self._broken(),
             self._copies.one_task(problems),
             self._filtered(problems),
             self._one_line(),

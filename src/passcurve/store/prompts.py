@@ -4,17 +4,47 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 
+from passcurve.diagnosis import Finding
+from passcurve.store.describe import n_rows
+from passcurve.store.reasons import ids_remedy
 from passcurve.types import Problem
 
 _MAX_KEPT = 4096
 
 
 class PromptComparison:
-    """Tells whether the function of a row's prompt has other parameters than that of its problem."""
+    """Tells whether a row's prompt is that of another problem, or gives its function other parameters."""
 
     def __init__(self) -> None:
         self._differs: dict[int, bool] = {}
+        self._owners: dict[int, str] = {}
+        """Problems by a hash of their prompts; empty where several have the same."""
+        self._strange: Counter[tuple[str, int]] = Counter()
+        """Rows by their problem and a hash of their prompt, where that is not the problem's."""
+
+    def observe(self, problem: Problem, prompt: str) -> None:
+        """Take the prompt of a row, empty where it has none."""
+        ours, theirs = (hash(text.strip()) for text in (problem.prompt, prompt))
+        if self._owners.setdefault(ours, problem.id) != problem.id:
+            self._owners[ours] = ""
+        key = (problem.id, theirs)
+        if prompt and theirs != ours and (key in self._strange or len(self._strange) < _MAX_KEPT):
+            self._strange[key] += 1
+
+    def of_others(self, seen: int) -> Finding | None:
+        """Return the finding on those of so many rows whose prompt is that of another problem."""
+        moved = {task: self._owners[key] for task, key in self._strange if self._owners.get(key)}
+        if not moved:
+            return None
+        rows = sum(count for (_, key), count in self._strange.items() if self._owners.get(key))
+        task, owner = next(iter(moved.items()))
+        text = (
+            f"the `prompt` of {n_rows(rows)} is that of another problem, that of {task!r} the one of {owner!r}, so the "
+            f"ids do not belong to the texts: {ids_remedy(moved, rows / seen)}"
+        )
+        return Finding(name="other_ids", rows=rows, text=text)
 
     def differs(self, problem: Problem, prompt: str) -> bool:
         """Tell whether a text that continues this prompt cannot continue that of the problem."""

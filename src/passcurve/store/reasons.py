@@ -29,7 +29,7 @@ _PLACE = re.compile(r" \([\w.<>]+, line \d+\)$")
 _NAME = re.compile(r"^NameError: name '(\w+)' is not defined")
 _PACKAGE = re.compile(r"^ModuleNotFoundError: No module named '(\w+)'$")
 """The message for a package; that for one of its modules has a dot in its name, and the package is there."""
-_DEFINITION = re.compile(r"^(?:async )?def (\w+)", re.MULTILINE)
+_DEFINITION = re.compile(r"^(?:(?:async )?def|class) (\w+)", re.MULTILINE)
 _DIGITS = re.compile(r"(\D*)(\d+)(\D*)")
 _MODULES = frozenset(
     "math re collections itertools functools heapq bisect string random sys os copy operator json datetime statistics "
@@ -40,6 +40,7 @@ _IMPORTS = _MODULES | frozenset(typing.__all__)
 """Names that programs use without their import, which some harnesses put before them."""
 _REMEDIES = {
     "NameError": "look whether the task ids belong to these texts, or a name is lost",
+    "ReferenceError": "look whether the task ids belong to these texts, or a name is lost",
     "EOFError": "they read standard input, but the tests call a function",
     "SystemExit": "they end the process; look at one with passcurve show",
     "ModuleNotFoundError": "--packages adds packages to what samples may import",
@@ -93,8 +94,7 @@ class ReasonTracker:
         if 2 * len(moved) > len(self._instead) and (len(moved) == 1 or 2 * len(set(moved.values())) > len(moved)):
             task, owner = next(iter(moved.items()))
             text = f"that of {task!r} is the function of {owner!r}, so the ids do not belong to the texts"
-            # An option moves all rows, also those that have their function.
-            return f"{text}: {_shift(moved) if share >= _SHARE else _BY_HAND}"
+            return f"{text}: {ids_remedy(moved, share)}"
         if not self._instead:
             return ""
         task, name = next(iter(self._instead.items()))
@@ -212,8 +212,11 @@ def _owners(task_ids: Mapping[str, str]) -> dict[str, str]:
     return {name: task for task, name in task_ids.items() if times[name] == 1}
 
 
-def _shift(moved: Mapping[str, str]) -> str:
-    """Return the option that mends ids which count from 1, or what to do by hand."""
+def ids_remedy(moved: Mapping[str, str], share: float) -> str:
+    """Return what mends ids of which so large a share is of other problems: the option for ids that count from 1."""
+    # An option moves all rows, also those that have their own id.
+    if share < _SHARE:
+        return _BY_HAND
     pairs = [(_DIGITS.fullmatch(task), _DIGITS.fullmatch(owner)) for task, owner in moved.items()]
     if all(one and two and one[1] == two[1] and int(one[2]) - int(two[2]) == 1 for one, two in pairs):
         form = _DIGITS.fullmatch(next(iter(moved)))
