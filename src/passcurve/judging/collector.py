@@ -106,5 +106,6 @@ class VerdictCollector:
 
 
 def _raised_early(verdict: Verdict) -> bool:
-    """Tell whether the program itself raised an exception, and no test called it or failed; unknown in shared mode."""
-    return verdict.mode == "referee" and bool(verdict.exception) and not verdict.calls and not verdict.test_line
+    """Tell whether the program itself raised an exception, and no test called it or failed."""
+    has_run = any(suite.ran for suite in verdict.suites) if verdict.mode == "shared" else verdict.calls > 0
+    return bool(verdict.exception) and not has_run and not verdict.test_line

@@ -159,8 +159,8 @@ class InputObserver:
         # A script that is none fails as it runs; one that gives a wrong answer has run.
         is_ill = flags & _UNCOMPILED > 0 and not is_wrong_answer(status, message)
         if status == "passed":
-            # The extraction has put the text into the function: what stands in it is a helper.
-            self._counts["continuation"] -= is_lacking and not self._is_taken_whole
+            # The extraction, or what the benchmark puts before a program, has put the text into the function.
+            self._counts["continuation"] -= is_lacking
             self._counts["unclosed, passed"] += is_unclosed
             return
         self._reasons.add(status, message)
