@@ -1,4 +1,4 @@
-"""Findings on samples of BigCodeBench, whose tests share a process with the program, and whose functions it begins."""
+"""Findings on samples of BigCodeBench and DS-1000, whose tests share a process with the program."""
 
 from __future__ import annotations
 
@@ -64,3 +64,37 @@ def test_an_end_that_raises_is_told(benchmark: Path) -> None:
 def test_a_function_that_raises_does_not_run_on(benchmark: Path) -> None:
     """What a test calls is at fault, and not the end of the program."""
     assert (0.0, [("one_reason", 4)]) == judge(benchmark, f"{HEAD}    return undefined(x)\n\nprint(N)\n")
+
+
+DS1000 = """
+def test_execution(solution):
+    names = {"x": 1}
+    exec(solution, names)
+    assert names["result"] == 1 + N
+"""
+PROGRAM = "y = x\nresult = y + N\n"
+
+
+@pytest.mark.parametrize("form", ["```python\n{}```\n", "<code>\n{}</code>\n", "{}</code>\nEND SOLUTION\n"])
+def test_a_program_that_the_tests_run_as_a_text(tmp_path: Path, form: str) -> None:
+    """In DS-1000 the tests themselves compile a program: its SyntaxError is no failure like others."""
+    path = tmp_path / "ds.jsonl"
+    problems = [
+        {
+            "prompt": f"Add {number}.",
+            "reference_code": f"result = x + {number}",
+            "code_context": DS1000.replace("N", str(number)),
+            "metadata": {"problem_id": number},
+        }
+        for number in range(6)
+    ]
+    path.write_text("".join(f"{json.dumps(problem)}\n" for problem in problems), "utf-8")
+    programs = [PROGRAM.replace("N", str(number)) for number in range(6)]
+    rows = [
+        {"task_id": str(number), "solution": form.format(program) if number < 2 else program}
+        for number, program in enumerate(programs)
+    ]
+    run = pc.judge(rows, path, k=1)
+    assert (None, [("fenced", 2)]) == (run["pass@1"].value, [(finding.name, finding.rows) for finding in run.findings])
+    run = pc.judge(rows, path, k=1, extract="auto")
+    assert (1.0, ()) == (run["pass@1"].value, run.findings)

@@ -293,6 +293,23 @@ def test_classes_of_other_problems():
     assert "that of 'T/0' has 'MyZero' in its place" in lacks
 
 
+LEETCODE = "class Solution:\n    def {}(self, x):\n        def help(y):\n            return y\n        return help(x)\n"
+
+
+def test_methods_of_other_problems():
+    """Where the tests call a method, that of a program is named, and not its class or a function in it."""
+    ids = {f"T/{number}": f"Solution.m{number}" for number in range(3)}
+    assert "that of 'T/1' is the function of 'T/0'" in lacking(ids, {"T/1": "m0", "T/2": "m1"}, LEETCODE)
+    assert "that of 'T/0' has 'solve' in its place" in lacking(ids, {"T/0": "solve", "T/1": "solve"}, LEETCODE)
+
+
+def test_programs_that_read_standard_input():
+    """Programs of contests for problems that ask for a function are told so, whatever they define."""
+    ids = {f"T/{number}": f"Solution.m{number}" for number in range(2)}
+    text = "import sys\n\ndef {}(x):\n    print(x)\n\nmain(sys.stdin.read())\n"
+    assert "they read standard input, and the tests call a function" in lacking(ids, dict.fromkeys(ids, "main"), text)
+
+
 HELPER = "def g(y):\n        return y\n\n    return g(x)"
 """The body of a function with a helper, as `strip()` leaves it."""
 

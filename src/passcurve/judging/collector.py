@@ -19,7 +19,7 @@ from passcurve.store.duplicates import DuplicateTracker
 from passcurve.store.input_report import InputObserver
 from passcurve.store.rundir import JudgingSession
 from passcurve.store.tally import Tally
-from passcurve.types import Completion, Problem, Verdict, language_of
+from passcurve.types import Check, Completion, Problem, UnitTests, Verdict, language_of
 
 BATCH_VERDICTS = 1000
 """Verdicts that are stored at once."""
@@ -52,9 +52,7 @@ class VerdictCollector:
     def plan(self, problem: Problem, row: Completion) -> None:
         """Take a row that is to have a verdict."""
         self.tally.plan(problem.id)
-        language = language_of(problem.check)
-        is_compiled = not language or bool(find_language(language).build.compile)
-        self.input.observe(problem, row, is_compiled=is_compiled)
+        self.input.observe(problem, row, is_compiled=_is_compiled(problem.check))
 
     def add(self, row: WaitingRow, program: str, verdict: Verdict) -> None:
         """Take a verdict for a row; ``program`` is the digest of its program, empty where it has none."""
@@ -103,6 +101,14 @@ class VerdictCollector:
             suspect = Suspect(key=verdict.key, status=verdict.status, seen=verdict.suspicious)
             bisect.insort(suspects, (row, suspect), key=itemgetter(0))
             del suspects[MAX_SUSPECTS:]
+
+
+def _is_compiled(check: Check) -> bool:
+    """Tell whether a program has to compile before it runs: none does that the tests get as a text."""
+    if isinstance(check, UnitTests):
+        return not check.quoted
+    language = language_of(check)
+    return not language or bool(find_language(language).build.compile)
 
 
 def _raised_early(verdict: Verdict) -> bool:

@@ -15,7 +15,7 @@ from passcurve.store.missing_text import MissingText
 from passcurve.store.mixture import MixtureTracker
 from passcurve.store.prompts import PromptComparison
 from passcurve.store.question_answers import AnswerTracker, unreadable_answers
-from passcurve.store.reasons import ReasonTracker, is_wrong_answer, lacks_import
+from passcurve.store.reasons import ReasonTracker, is_syntax_error, is_wrong_answer, lacks_import
 from passcurve.store.replies import text_in_json
 from passcurve.store.samples import CUT_OFF, MalformedLine
 from passcurve.store.stray_characters import StrayCharacterTracker
@@ -133,8 +133,8 @@ class InputObserver:
             self._reasons.add_lacking(problem, text)
         if self._extract == "pruned":
             bits &= ~NEXT
-        cause = cause_number(bits & FOR_ROWS)
-        flags = cause | (_LACKING if bits & CONTINUATION else 0) | (_UNCOMPILED if cause and not is_compiled else 0)
+        flags = cause_number(bits & FOR_ROWS) | (_LACKING if bits & CONTINUATION else 0)
+        flags |= 0 if is_compiled else _UNCOMPILED
         if flags := flags | (_REACHED_LIMIT if row.hints == CUT_OFF else 0):
             if row.row >= len(self._flags):
                 self._flags.frombytes(bytes(row.row + 1 - len(self._flags)))
@@ -163,6 +163,8 @@ class InputObserver:
             self._counts["continuation"] -= is_lacking
             self._counts["unclosed, passed"] += is_unclosed
             return
+        if flags & _UNCOMPILED and is_syntax_error(message):
+            status = "compile"
         self._reasons.add(status, message)
         is_named = self._count_cause(
             cause, status, message, is_lacking=is_lacking, raised_early=raised_early, is_ill=is_ill
@@ -184,8 +186,8 @@ class InputObserver:
         if name in ("", BEHIND) or (name == "open" and is_broken and not IS_CUT.search(message)):
             self._counts["broken"] += is_broken
             return False
-        if name == "cut" and not is_broken and not SAYS_SYNTAX.search(message):
-            return False
+        if not is_broken and (name == "open" or (name == "cut" and not SAYS_SYNTAX.search(message))):
+            is_ill = False
         # Nothing that compiles is fenced: its backquotes stand in a string or a comment.
         if is_broken or is_ill or name in ALWAYS or (not self._is_taken_whole and self._is_cut(name, status)):
             self._counts[name] += 1
@@ -332,7 +334,7 @@ class InputObserver:
             text += (
                 "; they look like bodies that continue the prompt: use --field solution (no :solution behind the name)"
             )
-        elif others := self._reasons.explain_lacking(task_ids, rows / len(self._copies)):
+        elif others := self._reasons.explain_lacking(task_ids, rows, rows / len(self._copies)):
             text += f"; {others}"
         elif rows == len(self._copies):
             text += "; if it continues the prompt, use --field solution, else check that the task ids are right"

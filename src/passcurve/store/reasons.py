@@ -30,6 +30,9 @@ _NAME = re.compile(r"^NameError: name '(\w+)' is not defined")
 _PACKAGE = re.compile(r"^ModuleNotFoundError: No module named '(\w+)'$")
 """The message for a package; that for one of its modules has a dot in its name, and the package is there."""
 _DEFINITION = re.compile(r"^(?:(?:async )?def|class) (\w+)", re.MULTILINE)
+_METHOD = re.compile(r"^[ \t]+def (\w+)", re.MULTILINE)
+_LEETCODE = "Solution"
+"""The class whose first method the tests call, in problems of LeetCode."""
 _DIGITS = re.compile(r"(\D*)(\d+)(\D*)")
 _MODULES = frozenset(
     "math re collections itertools functools heapq bisect string random sys os copy operator json datetime statistics "
@@ -61,6 +64,8 @@ class ReasonTracker:
         self._failed = 0
         self._messages: dict[tuple[Status, str], int] = {}
         """Rows by status and message; once there are many, by exception alone."""
+        self._reading = 0
+        """Programs without their function that read standard input."""
         self._instead: dict[str, str] = {}
         """The function that a program has, by the problem whose function it lacks."""
         self.json_place = ""
@@ -78,16 +83,21 @@ class ReasonTracker:
 
     def add_lacking(self, problem: Problem, text: str) -> None:
         """Take a program without the function to test."""
+        self._reading += "stdin" in text or "input()" in text
         if problem.id not in self._instead and len(self._instead) < _MAX_PROBLEMS:
             names = _DEFINITION.findall(text)
+            if names and names[-1] == _LEETCODE:
+                names = [name for name in _METHOD.findall(text) if not name.startswith("_")][:1]
             if names:
                 self._instead[problem.id] = names[-1]
 
-    def explain_lacking(self, task_ids: Collection[str], share: float) -> str:
+    def explain_lacking(self, task_ids: Collection[str], rows: int, share: float) -> str:
         """Return where the functions belong that programs have in place of their own; empty where nothing is known.
 
-        ``share`` is the part of the rows that lack their function.
+        ``rows`` lack their function, and ``share`` is their part of all.
         """
+        if 2 * self._reading > rows:
+            return "they read standard input, and the tests call a function: ask for that"
         owners = _owners(task_ids) if isinstance(task_ids, Mapping) else {}
         moved = {task: owners[name] for task, name in self._instead.items() if name in owners}
         # A name that most programs have, as `solution`, is their own, though one problem may call its function so.
@@ -195,6 +205,11 @@ def is_wrong_answer(status: Status, message: str) -> bool:
     return (status, _kind(without_test(message))) in _WRONG
 
 
+def is_syntax_error(message: str) -> bool:
+    """Tell whether a message says that what was to run is no program."""
+    return without_test(message).startswith(("SyntaxError", "IndentationError", "TabError"))
+
+
 def lacks_import(message: str) -> bool:
     """Tell whether a message says that an import, or a name that one defines, is missing."""
     name = _NAME.match(message)
@@ -208,8 +223,9 @@ def _kind(message: str) -> str:
 
 def _owners(task_ids: Mapping[str, str]) -> dict[str, str]:
     """Return the problem of each function that is the function of one problem alone."""
-    times = Counter(task_ids.values())
-    return {name: task for task, name in task_ids.items() if times[name] == 1}
+    names = {task: name.rpartition(".")[2] for task, name in task_ids.items()}
+    times = Counter(names.values())
+    return {name: task for task, name in names.items() if times[name] == 1}
 
 
 def ids_remedy(moved: Mapping[str, str], share: float) -> str:

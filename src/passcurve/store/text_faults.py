@@ -16,7 +16,7 @@ _CHAT = re.compile(
     r"|Let(?:['\u2019]s| me| us)\b|I(?:['\u2019](?:ll|ve|m)| have| will| can)\b"
     r"|You can\b|We (?:can|need|use|first)\b|In this\b|Explanation\b|Note(?: that|:)"
     r"|(?:This|The) (?:\w+ )?(?:function|solution|code|program|implementation|approach|method)\b"
-    r"|<think>|\[PYTHON\]"
+    r"|<think>|\[PYTHON\]|</?code>|(?:BEGIN|END) SOLUTION"
     r"|(?:Answer|Solution|Example usage|Output|Step \d+):)",
 )
 """A line of prose by a chat model, with the end of the line before, for which a search is quick."""
