@@ -45,6 +45,13 @@ def test_one_excluded_problem(problems, part):
     assert ("the only one is excluded" in withheld) == (problems == 1)
 
 
+@pytest.mark.parametrize(("count", "part"), [(1, "1 that needs a package"), (2, "2 that need a package")])
+def test_problems_that_need_a_package(count, part):
+    """The verb is that of their number."""
+    excluded = tuple(Exclusion(problem_id=f"T/{number}", kind="package", reason="x") for number in range(count))
+    assert part in diagnosis_lines(Diagnosis(scope=Scope(total=9, requested=9, excluded=excluded)))[0]
+
+
 def test_one_call():
     """A verdict that took one call says so."""
     problem = Problem(id="p/0", prompt="def f():\n", entry_point="f", check=FunctionTests(source="def check(f): f()"))

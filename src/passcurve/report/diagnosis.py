@@ -14,7 +14,7 @@ _EXCLUDED_SHOWN = 5
 _KINDS = {
     "reference": "whose own reference solution fails",
     "tests": "whose tests check nothing",
-    "package": "that need a package which is not here",
+    "package": "that need{s} a package which is not here",
 }
 
 
@@ -25,7 +25,7 @@ def diagnosis_lines(diagnosis: Diagnosis) -> list[str]:
     excluded = diagnosis.scope.excluded
     if excluded:
         kinds = Counter(exclusion.kind for exclusion in excluded)
-        listed = ", ".join(f"{count} {_KINDS[kind]}" for kind, count in kinds.items())
+        listed = ", ".join(f"{count} {_KINDS[kind].format(s='s' * (count == 1))}" for kind, count in kinds.items())
         part = part_of(len(excluded), diagnosis.scope.candidates, "problem")
         lines.append(f"benchmark: {part} {are(len(excluded))} excluded: {listed}")
         named = (f"  {exclusion.problem_id}: {exclusion.reason}" for exclusion in excluded)
