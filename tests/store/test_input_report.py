@@ -293,6 +293,19 @@ def test_classes_of_other_problems():
     assert "that of 'T/0' has 'MyZero' in its place" in lacks
 
 
+def test_copies_for_some_problems():
+    """The copies are those of all problems that have some; others may have more rows of their own."""
+    observer = InputObserver("raw")
+    # Three problems have a copy each, two have a second text.
+    rows = [(number, 0) for number in range(12)] + [(0, 0), (1, 0), (2, 0), (3, 1), (4, 1)]
+    for row, (number, version) in enumerate(rows):
+        task = msgspec.structs.replace(PROBLEM, id=f"T/{number}")
+        observer.observe(task, completion(row, f"    return {number + 100 * version}\n"))
+    (finding,) = observer.report(rows=len(rows)).findings
+    assert ("duplicate_rows", 3) == (finding.name, finding.rows)
+    assert "3 problems, such as 'T/0', have 3 rows more in all than most problems, which have 1, and" in finding.text
+
+
 LEETCODE = "class Solution:\n    def {}(self, x):\n        def help(y):\n            return y\n        return help(x)\n"
 
 

@@ -92,8 +92,9 @@ class CopyTracker:
         example = shorten(next(name for name, number in self._numbers.items() if number == surplus.problem))
         which = f"{example} has" if surplus.problems == 1 else f"{surplus.problems:,} problems, such as {example}, have"
         what = "1 row" if surplus.rows == 1 else f"{surplus.rows:,} rows"
+        others = "than the other problems" if surplus.problems == 1 else "in all than most problems"
         text = (
-            f"{which} {what} more than the other problems, which have {surplus.usual:,}, and these are copies; "
+            f"{which} {what} more {others}, which have {surplus.usual:,}, and these are copies; "
             "remove them, for they count as further samples"
         )
         return Finding(name="duplicate_rows", rows=surplus.rows, text=text)
