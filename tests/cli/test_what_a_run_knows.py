@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 
 import pytest
 from evalplus_rows import EQUIVALENT
@@ -85,6 +86,37 @@ def test_other_rules_than_those_of_a_run(shell):
     for command, scores in (("profiles", "scores"), ("autopsy", "rulings")):
         record = shell(command, run, "--profiles", "native,evalplus", "--json").record
         assert {"native": 0, "evalplus": 1} == {score["profile"]: score["passed"] for score in record[scores]}
+
+
+def test_profiles_of_generated_samples(shell):
+    """``profiles`` judges the samples that a run has generated, each under its index; those with gaps it refuses."""
+    shell.write("p.jsonl", [EQUIVALENT])
+    texts = [f"def are_equivalent(a, b):\n    return {value}\n" for value in ("7", "1 / 0", "a == b")]
+    # The rows come in another order than that of their indices.
+    model = (
+        "import json, sys\n"
+        f"texts = {texts!r}\n"
+        "rows = [json.loads(sys.stdin.readline()) for _ in texts]\n"
+        "for row in reversed(rows):\n"
+        "    text = texts[row['sample_index']]\n"
+        "    print(json.dumps({'id': row['id'], 'solution': text}), flush=True)\n"
+    )
+    (shell.folder / "model.py").write_text(model, "utf-8")
+    spec = f"command:{sys.executable} model.py"
+    words = ("run", "p.jsonl", "--model", spec, "-n", 3, "--profile", "evalplus", "-k", "1,3", "--run", "r", "--json")
+    done = shell(*words)
+    assert 0 == done.code, done.err
+    words = ("profiles", "r", "--profiles", "native,evalplus", "--json")
+    record = shell(*words).record
+    assert {"native": 1, "evalplus": 2} == {score["profile"]: score["passed"] for score in record["scores"]}
+    assert [0] == [disagreement["sample_index"] for disagreement in record["disagreements"]]
+    assert all("|model:command:" in score["signature"] for score in record["scores"])
+    assert record == shell(*words).record
+    rows = (shell.folder / "r" / "completions-001.jsonl").read_bytes().splitlines(keepends=True)
+    (shell.folder / "r" / "completions-001.jsonl").write_bytes(b"".join(rows[:2]))
+    refused = shell(*words, "--stale", "--run", "other")
+    assert 2 == refused.code
+    assert "sample 1 and not sample 0" in refused.err
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import msgspec
 
 from passcurve.bench.profiles import PROFILES, find_profile
-from passcurve.errors import UsageError
+from passcurve.errors import DataError, UsageError, place_error
 from passcurve.judging import run as judging
 from passcurve.report.diagnosis import coverage
 from passcurve.report.records import Disagreement, ProfileRuling, ProfileScore
+from passcurve.signature import signature
+from passcurve.store.completions import stored_rows
 from passcurve.store.rundir import RunDir
+from passcurve.store.whole_files import whole_file
+from passcurve.types import Generation, SampleKey
 
 EXCLUDED = "excluded"
 
@@ -40,19 +45,49 @@ def check_profiles(names: Sequence[str]) -> tuple[str, ...]:
     return chosen
 
 
+def write_generated(run: Path, file: Path) -> None:
+    """Write the samples that a run has generated as a file to judge, those of each problem by their indices.
+
+    Raises DataError where some are missing between others, and UsageError or StoreError when it cannot be written.
+    """
+    # Samples come in any order, and the rows of a file are numbered as they stand.
+    count: dict[str, int] = {}
+    early: dict[SampleKey, bytes] = {}
+    try:
+        with whole_file(file) as target:
+            for row in stored_rows(run):
+                early[row.key] = row.raw
+                at = count.get(problem_id := row.key.problem_id, 0)
+                while (line := early.pop(SampleKey(problem_id=problem_id, sample_index=at), None)) is not None:
+                    target.write(line + b"\n")
+                    at += 1
+                count[problem_id] = at
+            if early:
+                gap = min(early, key=lambda key: (key.problem_id, key.sample_index))
+                missing = f"{gap.problem_id!r} has sample {gap.sample_index} and not sample {count[gap.problem_id]}"
+                raise DataError(f"the run {str(run)!r} is not finished: {missing}; run it to its end")
+    except OSError as error:
+        message = f"cannot write {str(file)!r}: {error.strerror or error}; choose another place with --run DIR"
+        raise place_error(message, error) from error
+
+
 def compare_profiles(
     profiles: Sequence[str],
     request: Callable[[str], judging.Request],
     watch: Callable[[judging.Progress], None] = lambda _: None,
+    generation: Generation | None = None,
 ) -> ProfileComparison:
-    """Judge the samples under each profile; ``request`` returns the request to do so.  Raises what ``judge`` raises."""
+    """Judge the samples under each profile; ``request`` returns the request to do so, ``generation`` is of the samples.
+
+    Raises what ``judge`` raises.
+    """
     scores, rulings, code = [], dict[tuple[str, int], dict[str, ProfileRuling]](), 0
     benchmark, malformed = "", 0
     for profile in profiles:
         asks = request(profile)
         result = judging.judge(asks, watch)
         benchmark, malformed, code = result.benchmark, result.malformed_lines, code or result.exit_code
-        scores.append(_score(profile, result))
+        scores.append(_score(profile, result, generation))
         excluded = {exclusion.problem_id: exclusion.reason for exclusion in result.diagnosis.scope.excluded}
         with RunDir(asks.run).read() as stored:
             for verdict in stored.iter_verdicts():
@@ -75,7 +110,8 @@ def compare_profiles(
     )
 
 
-def _score(profile: str, result: judging.Result) -> ProfileScore:
+def _score(profile: str, result: judging.Result, generation: Generation | None) -> ProfileScore:
+    header = msgspec.structs.replace(result.header, generation=generation)
     return ProfileScore(
         profile=profile,
         title=PROFILES[profile].title,
@@ -85,5 +121,5 @@ def _score(profile: str, result: judging.Result) -> ProfileScore:
         suites=result.suites,
         withheld=result.diagnosis.withheld,
         coverage=coverage(result.diagnosis.scope, sum(count.n > 0 for count in result.counts)),
-        signature=result.signature,
+        signature=signature(header, result.diagnosis.scope),
     )

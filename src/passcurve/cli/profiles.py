@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
@@ -37,9 +37,13 @@ from passcurve.store.locate import find_run_dir, name_choice
 from passcurve.types.amounts import amount
 
 if TYPE_CHECKING:
+    from passcurve.analysis.profiles import ProfileComparison
     from passcurve.bench.formats.rows import ReadOptions
-    from passcurve.judging.run import Request
+    from passcurve.judging.run import Progress, Request
     from passcurve.types import Benchmark
+
+GENERATED = "samples.jsonl"
+"""The file of samples in the folder to work in, where a run generated them."""
 
 
 def profiles(
@@ -70,13 +74,12 @@ def profiles(
         _list_profiles(as_json=as_json)
         return
     from passcurve.analysis.autopsy import read_header
-    from passcurve.analysis.profiles import check_profiles
+    from passcurve.analysis.profiles import check_profiles, compare_profiles
     from passcurve.judging.run import Request
 
     header = read_header(find_run_dir(samples), stale=stale) if samples.is_dir() else None
     source = find_samples(samples, header)
-    own = header.profile if header is not None else NATIVE
-    base = find_benchmark(source, benchmark, header, reading_options(own, task))
+    base = find_benchmark(source, benchmark, header, reading_options(header.profile if header else NATIVE, task))
     require_code(source, header, base)
     defaults = defaults_of(header, base)
     names = check_profiles(config.parse_names(profile) or fitting_profiles(base.problems))
@@ -100,8 +103,9 @@ def profiles(
         accept_benchmark=accept_benchmark,
         cache=config.cache_dir(),
     )
-    request = partial(_request_by, common, partial(find_benchmark, source, benchmark, header), task)
-    raise typer.Exit(_compare(names, request, shown, common.run, as_json=as_json))
+    request = partial(_request_by, _with_own_file(common), partial(find_benchmark, source, benchmark, header), task)
+    compare = partial(compare_profiles, names, request, generation=None if header is None else header.generation)
+    raise typer.Exit(_compare(compare, shown, common.run, as_json=as_json))
 
 
 def _list_profiles(*, as_json: bool) -> None:
@@ -111,17 +115,26 @@ def _list_profiles(*, as_json: bool) -> None:
         write_lines(f"{name}: {entry.title}" for name, entry in PROFILES.items())
 
 
+def _with_own_file(common: Request) -> Request:
+    """Return the request for a file in its folder, which is made, where the samples are the directory of a run."""
+    from passcurve.analysis.profiles import write_generated
+
+    make_folder(common.run)
+    if not common.samples.is_dir():
+        return common
+    write_generated(common.samples, common.run / GENERATED)
+    return msgspec.structs.replace(common, samples=common.run / GENERATED)
+
+
 def _compare(
-    names: Sequence[str], request: Callable[[str], Request], shown: int, folder: Path, *, as_json: bool
+    compare: Callable[[Callable[[Progress], None]], ProfileComparison], shown: int, folder: Path, *, as_json: bool
 ) -> int:
     """Judge under each profile, print what came of it, and return the exit code."""
-    from passcurve.analysis.profiles import compare_profiles
     from passcurve.report.live import Display
     from passcurve.report.profiles import profile_lines
 
-    make_folder(folder)
     with Display() as display:
-        result = compare_profiles(names, request, display.show_progress)
+        result = compare(display.show_progress)
     if result.malformed:
         warn(f"{amount(result.malformed, 'malformed line')} (passcurve judge says why)")
     leave_record(folder, "profiles", msgspec.to_builtins(result))
