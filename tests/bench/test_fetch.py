@@ -129,7 +129,7 @@ def refusal(cache_dir: Path, url: str, timeout_s: float = 10.0) -> str:
     before = f"cannot fetch 'own' from {url}: "
     after = (
         "; without a network, download that address elsewhere and put the file at "
-        f"{str(target)!r}, or pass it with --benchmark FILE"
+        f"{str(target)!r}, or name it (`judge --benchmark FILE`, `run FILE`)"
     )
     message = str(caught.value)
     assert message.startswith(before)

@@ -148,7 +148,8 @@ def test_unknown_name(tmp_path: Path) -> None:
 def test_nowhere(tmp_path: Path) -> None:
     """An error about a benchmark that is not on the machine lists each way to get it."""
     message = refusal("own", tmp_path, {"own": published("own")})
-    ways = ("`passcurve bench fetch own`", "--benchmark FILE", "`pip install no-such-package-here`")
+    files = ("`judge --benchmark FILE`", "`run FILE`")
+    ways = ("`passcurve bench fetch own`", *files, "`pip install no-such-package-here`")
     assert [] == [way for way in ("'own'", *ways) if way not in message]
 
 

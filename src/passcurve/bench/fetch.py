@@ -138,7 +138,7 @@ def _download_first(name: str, addresses: Sequence[str], target: Path, entry: Pu
             reasons.append(f"{address}: {error}")
     raise FetchError(
         f"cannot fetch {name!r} from {'; nor from '.join(reasons)}; without a network, download that address elsewhere "
-        f"and put the file at {str(target)!r}, or pass it with --benchmark FILE"
+        f"and put the file at {str(target)!r}, or name it (`judge --benchmark FILE`, `run FILE`)"
     )
 
 

