@@ -68,6 +68,18 @@ def test_commands_are_valid(shell, name):
     assert "no-such-file" in done.err
 
 
+def test_what_is_started_has_its_problems_and_can_be_reached():
+    """The unit fetches the benchmark that it serves, and no command served from a container listens inside it alone."""
+    unit = (DEPLOY / "passcurve.service").read_text("utf-8")
+    (fetch,) = re.findall(r"^ExecStartPre=/opt/passcurve/bin/passcurve (.*)$", unit, re.MULTILINE)
+    assert ["bench", "fetch", commands()["unit"][1]] == shlex.split(fetch)
+    assert "starter" == commands()["container"][1]
+    remarks = re.sub(r"\\\n#", "", (DEPLOY / "Containerfile").read_text("utf-8"))
+    served = [shlex.split(words) for words in re.findall(r"^#.* passcurve( serve .*|)$", remarks, re.MULTILINE)]
+    assert 2 == len(served)
+    assert all("--host 0.0.0.0" in shlex.join(words) for words in served if words)
+
+
 def test_unit_is_a_unit():
     """The unit is read without a complaint but that its program is not installed here."""
     if shutil.which("systemd-analyze") is None:
