@@ -124,6 +124,20 @@ def test_mutations_differ_in_one_place_and_are_python():
         ast.parse(stub + text)
 
 
+def test_texts_in_f_strings():
+    """A text in an f-string is replaced with the whole of it, by every interpreter; an expression in it is mutated."""
+    changed = mutations("def f(x):\n    return ", """(f"{x - 1:>{x}} of {x:.3f}", f"{f'{x}c'}d")\n""")
+    assert [
+        """None\n""",
+        """(f"{x + 1:>{x}} of {x:.3f}", f"{f'{x}c'}d")\n""",
+        """(f"{x - 2:>{x}} of {x:.3f}", f"{f'{x}c'}d")\n""",
+        """(f"{x - (0):>{x}} of {x:.3f}", f"{f'{x}c'}d")\n""",
+        """('', f"{f'{x}c'}d")\n""",
+        """(f"{x - 1:>{x}} of {x:.3f}", f"{''}d")\n""",
+        """(f"{x - 1:>{x}} of {x:.3f}", '')\n""",
+    ] == changed
+
+
 def test_mutations_of_a_gap():
     """Where a suffix follows, what is mutated is the gap and not what stands behind it."""
     completions = mutations("def f(a):\n    b = ", "a + 1", "\n    return b + 1\n")

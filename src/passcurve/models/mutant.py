@@ -190,12 +190,25 @@ def mutations(stub: str, reference: str, suffix: str = "") -> list[str]:
     return list(completions)
 
 
-def _walk(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield a node and all below it except ``while`` loops, most mutations of which would never end."""
-    if not isinstance(node, ast.While):
-        yield node
-        for child in ast.iter_child_nodes(node):
-            yield from _walk(child)
+def _walk(node: ast.AST, text: ast.JoinedStr | None = None) -> Iterator[ast.AST]:
+    """Yield a node and all below it except ``while`` loops, most mutations of which would never end.
+
+    The parts of ``text`` get the place of the whole, which they have in Python 3.11.  Later ones tell their own places,
+    and some have empty parts; a deck does not depend on the interpreter.
+    """
+    if isinstance(node, ast.While):
+        return
+    if text is not None and isinstance(node, ast.Constant):
+        if not node.value:
+            return
+        ast.copy_location(node, text)
+    yield node
+    if isinstance(node, ast.JoinedStr):
+        text = text or node
+    for child in ast.iter_child_nodes(node):
+        # An expression in braces is no part of the text, and what describes its format is.
+        is_value = isinstance(node, ast.FormattedValue) and child is node.value
+        yield from _walk(child, None if is_value else text)
 
 
 def _is_python(source: bytes) -> bool:
