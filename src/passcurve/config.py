@@ -48,8 +48,8 @@ OWN_ADDRESS_SPACE_BYTES = 512 << 20
 """Least address space for passcurve itself: with less, the library of numpy tries to allocate for ever."""
 SAMPLE_OPEN_FILES = 64
 """Open files of a sample.  The file that sets the limit cannot be imported here: it needs a POSIX system."""
-SAMPLE_THREADS, SAMPLE_STACK_BYTES = 64, 8 << 20
-"""Threads of a sample, and the stack of its first one."""
+SAMPLE_THREADS, SAMPLE_STACK_BYTES, SAMPLE_CPU_S = 64, 8 << 20, 600
+"""Threads of a sample, the stack of its first one, and CPU time, so that its own clock ends it and no other limit."""
 _MAX_DIGITS = 15
 """Most digits of a count or a size."""
 
@@ -355,9 +355,9 @@ def _check_inherited_limits(memory_bytes: int) -> None:
         ("RLIMIT_NPROC", SAMPLE_THREADS, "threads", "-u"),
         ("RLIMIT_STACK", SAMPLE_STACK_BYTES, "bytes of stack", "-s"),
         ("RLIMIT_FSIZE", Limits().scratch_bytes, "bytes in a file", "-f"),
+        ("RLIMIT_CPU", SAMPLE_CPU_S, "seconds of CPU", "-t"),
     ):
-        _, limit = inherited_limits(name)
-        if limit is not None and limit < most:
+        if (limit := inherited_limits(name)[1]) is not None and limit < most:
             raise UsageError(
                 f"a sample may have {most:,} {what}, but inherits a limit of {limit:,}; raise it (ulimit {flag})"
             )

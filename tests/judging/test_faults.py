@@ -215,6 +215,7 @@ def test_less_memory_than_promised(run_of, nothing_left):
         ("-f 9000", "-f"),
         ("-u 40", "ulimit -u"),
         ("-s 256", "ulimit -s"),
+        ("-t 300", "ulimit -t"),
     ],
 )
 def test_less_than_samples_are_promised(run_of, nothing_left, limit, word):
