@@ -479,6 +479,17 @@ def test_recorded_samples_are_judged_as_the_file_is(shell, starter):
     assert judged["pass@1"] == ran.record["pass@1"]
 
 
+def test_results_must_not_replace_recorded_samples(shell, starter):
+    """Results in place of the file that the samples are taken from are refused, and it stays as it was."""
+    shell.write("s.jsonl", [starter.right("starter/0")])
+    before = (shell.folder / "s.jsonl").read_bytes()
+    words = ("--model", "recorded:s.jsonl", "-n", 1, "--problems", "0-0", "--results", "s.jsonl")
+    done = shell("run", "starter", *words)
+    assert 2 == done.code
+    assert "--results FILE" in done.err
+    assert before == (shell.folder / "s.jsonl").read_bytes()
+
+
 @pytest.mark.nightly
 def test_recorded_samples_that_are_missing(shell, starter):
     """Samples that the file does not have are owed, with the reason; the others are judged."""

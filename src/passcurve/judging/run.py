@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -23,7 +23,7 @@ from passcurve.judging.plan import CheckPlan, limits_of
 from passcurve.judging.plan_cache import PlanCache
 from passcurve.judging.request import Progress, Request, Result
 from passcurve.judging.scripts import needs_commands, with_toolchains
-from passcurve.models.backend import Backend
+from passcurve.models.backend import Backend, FileBackend
 from passcurve.sandbox import probe as isolation
 from passcurve.sandbox.artifact_store import ArtifactStore
 from passcurve.sandbox.forkserver_client import ForkServerClient
@@ -75,7 +75,8 @@ def run(
     with contextlib.closing(backend):
         # Before a session begins, which would make a finished run an unfinished one.
         check_generation(request.run, config.generation, is_opened=True)
-        return _judge(request, begin, watch, config.generation)
+        inputs = [backend.path] if isinstance(backend, FileBackend) else []
+        return _judge(request, begin, watch, config.generation, inputs=inputs)
 
 
 def _judge(
@@ -84,13 +85,14 @@ def _judge(
     watch: Callable[[Progress], None],
     generation: Generation | None = None,
     fork_server: ForkServerClient | None = None,
+    inputs: Sequence[Path] = (),
 ) -> Result:
     begun = file_state(request.samples) if request.follow_s is None else None
     problems = choose_problems(request.benchmark, request.problems)
     policy = with_prelude(request.extract, request.prelude)
     find_policy(policy)
     if request.results is not None:
-        inputs = [request.samples, *map(Path, request.sources), Path(request.benchmark.source)]
+        inputs = [*inputs, request.samples, *map(Path, request.sources), Path(request.benchmark.source)]
         check_results_file(request.results, inputs, request.run)
     with start_sandbox(
         request.limits,

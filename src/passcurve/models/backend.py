@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 import msgspec
@@ -141,6 +142,13 @@ class PipelinedBackend(Backend, Protocol):
         again, it continues with the open samples, if any can be had, and with the remaining requests.
         """
         ...
+
+
+@runtime_checkable
+class FileBackend(Backend, Protocol):
+    """A back end whose samples stand in a file."""
+
+    path: Path
 
 
 def sample_seed(seed: int, problem_id: str, index: int) -> int:

@@ -49,7 +49,7 @@ class Recorded:
     server_defaults: ServerDefaults | None = None
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self._offsets: dict[str, array[int]] = {}
         self._lock = threading.Lock()
         try:
@@ -76,7 +76,7 @@ class Recorded:
         for index in request.indices:
             if index >= len(offsets):
                 samples = amount(len(offsets), "sample")
-                raise ModelError(f"recorded: {str(self._path)!r} has {samples} of {problem_id!r}, not {index + 1}")
+                raise ModelError(f"recorded: {str(self.path)!r} has {samples} of {problem_id!r}, not {index + 1}")
             with self._lock:
                 self._file.seek(offsets[index])
                 row = _read(self._file.readline())
@@ -97,15 +97,15 @@ class Recorded:
         for number, line in enumerate(self._file, start=1):
             digest.update(line)
             if number == 1 and line.startswith(GZIP):
-                raise DataError(f"recorded: {str(self._path)!r} is compressed; unpack it first (gunzip -k)")
+                raise DataError(f"recorded: {str(self.path)!r} is compressed; unpack it first (gunzip -k)")
             if line.strip():
                 try:
                     row = _read(line)
                 except (ValueError, RecursionError) as error:
-                    raise DataError(f"recorded: {str(self._path)!r}, line {number}: {error}") from None
+                    raise DataError(f"recorded: {str(self.path)!r}, line {number}: {error}") from None
                 if row.completion is None and row.solution is None:
                     raise DataError(
-                        f"recorded: {str(self._path)!r}, line {number} has no text in `completion` or `solution`"
+                        f"recorded: {str(self.path)!r}, line {number} has no text in `completion` or `solution`"
                     )
                 self._offsets.setdefault(str(row.task_id), array("Q")).append(offset)
             offset += len(line)
