@@ -141,13 +141,15 @@ class Server:
     def _message(self, body: dict[str, Any], fault: str) -> dict[str, Any]:
         """Return an answer as Anthropic's Messages API gives it, what was thought in a block of its own."""
         blocks = [{"type": "thinking", "thinking": "let me think"}, {"type": "text", "text": self.text(body, 0)}]
+        if fault == "broken off":
+            blocks = [{"type": "text", "text": ""}]
         return {
             "id": "msg_1",
             "type": "message",
             "role": "assistant",
             "model": "tiny-coder-0",
             "content": [] if fault == "nothing said" else blocks,
-            "stop_reason": {"cut off": "max_tokens", "filtered": "refusal"}.get(fault, "end_turn"),
+            "stop_reason": {"cut off": "max_tokens", "filtered": "refusal", "broken off": None}.get(fault, "end_turn"),
             "stop_sequence": None,
             "usage": {
                 "input_tokens": 4,

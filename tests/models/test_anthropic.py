@@ -100,7 +100,7 @@ def test_a_message_with_nothing_in_it(client, server, conversation):
     assert ("", "") == (reply.text, reply.reasoning)
 
 
-@pytest.mark.parametrize("fault", ["529", "429", "500", "drop", "bad json"])
+@pytest.mark.parametrize("fault", ["529", "429", "500", "drop", "bad json", "broken off"])
 def test_what_may_pass_is_tried_again(client, server, conversation, fault):
     """After an error that may pass, overload (529) among them, the request is sent again."""
     server.fault = lambda number, body: fault if number < 2 else ""

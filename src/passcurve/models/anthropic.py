@@ -66,7 +66,7 @@ class Anthropic:
                     estimated_tokens=sum(len(message.content) for message in request.prompt.messages) // 3
                     + (request.decoding.max_tokens or _MAX_TOKENS),
                     used_tokens=_used_tokens,
-                    missing_field=lambda body: "" if isinstance(body.get("content"), list) else "content",
+                    missing_field=_missing_field,
                 )
             )
             yield _reply(response, SampleKey(problem_id=request.prompt.problem_id, sample_index=index))
@@ -119,6 +119,17 @@ def _join_blocks(body: dict[str, Any], kind: str) -> str:
     """Return the texts of all blocks of a kind; empty where there are none."""
     blocks = [block for block in body["content"] if isinstance(block, dict) and block.get("type") == kind]
     return "".join(text for block in blocks if isinstance(text := block.get(kind), str))
+
+
+def _missing_field(body: dict[str, Any]) -> str:
+    """Return what a response lacks to be an answer; empty where it is one."""
+    blocks = body.get("content")
+    if not isinstance(blocks, list):
+        return "content"
+    # A block of another kind, as the use of a tool, is an answer without a text.
+    said = [block for block in blocks if not isinstance(block, dict) or block.get(str(block.get("type"))) != ""]
+    # Nothing at all, and no word on why it ended.
+    return "" if said or short_text(body.get("stop_reason")) else "content or stop_reason"
 
 
 def _usage(body: dict[str, Any]) -> dict[str, Any]:
