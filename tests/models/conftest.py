@@ -38,6 +38,7 @@ class Server:
         self.text: Callable[[dict[str, Any], int], str] = lambda body, choice: f"    return {choice}\n"
         self.takes_s = 0.0
         self.retry_after = "0"
+        """Empty: not sent."""
         self.open = self.most_open = 0
         self.lock = threading.Lock()
         server = self
@@ -90,7 +91,8 @@ class Server:
         """Answer a request, with a fault or as asked."""
         match fault:
             case "429":
-                self.send(to, 429, {"error": {"message": "slow down"}}, {"retry-after": self.retry_after})
+                headers = {"retry-after": self.retry_after} if self.retry_after else {}
+                self.send(to, 429, {"error": {"message": "slow down"}}, headers)
             case "500":
                 self.send(to, 500, {"error": {"message": "it broke"}})
             case "529":

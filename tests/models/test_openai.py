@@ -155,6 +155,14 @@ def test_retry_after_is_honoured(client, server, sample_request):
     assert 0.7 <= server.at[1] - server.at[0] < 2.5
 
 
+def test_a_rate_limit_is_waited_for_longer(client, server, sample_request):
+    """Without a word of the server, a rate limit that lasts longer than another failure may is no reason to give up."""
+    server.retry_after = ""
+    server.fault = lambda number, body: "429" if server.at[number] < server.at[0] + 0.6 else ""
+    (reply,) = client().generate(sample_request())
+    assert "    return 0\n" == reply.text
+
+
 def test_a_server_that_asks_for_an_hour_is_left(client, server, sample_request):
     """A wait beyond five minutes ends the order at once, with what the server said and how long it asks to wait."""
     server.retry_after = "3600"

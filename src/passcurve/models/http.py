@@ -17,7 +17,7 @@ from passcurve.config import NO_KEY
 from passcurve.errors import ModelError, PromptError, RefusedError, TooLongError, UsageError, nearest
 from passcurve.models.backend import Settings, describe_proxies, public_address
 from passcurve.models.rate_limit import RateLimit
-from passcurve.models.retry import is_retryable, retry_delay
+from passcurve.models.retry import LIMIT_WAIT_FACTOR, RATE_LIMITED, is_retryable, retry_delay
 from passcurve.models.sanitize import one_line
 from passcurve.types.amounts import amount
 
@@ -55,9 +55,9 @@ class ApiRequest(msgspec.Struct, frozen=True, kw_only=True):
 class AttemptError(Exception):
     """One attempt failed in a way that may pass; the text gives the reason."""
 
-    def __init__(self, reason: str, retry_after: str | None = None) -> None:
+    def __init__(self, reason: str, retry_after: str | None = None, status: int = 0) -> None:
         super().__init__(reason)
-        self.retry_after = retry_after
+        self.retry_after, self.status = retry_after, status
 
 
 class ServerClient:
@@ -126,10 +126,11 @@ class ServerClient:
         """Wait before the next attempt; raise ModelError when there is none."""
         if self._closed.is_set():
             raise ModelError("the run has ended") from None
-        delay = retry_delay(attempt, error.retry_after, self._rng, self._server.first_wait_s)
+        first_s = self._server.first_wait_s * (LIMIT_WAIT_FACTOR if error.status == RATE_LIMITED else 1.0)
+        delay = retry_delay(attempt, error.retry_after, self._rng, first_s)
         if delay is not None and not delay.seconds and attempt > 1:
             # A server that says "at once" again and again would use up all attempts at once.
-            delay = retry_delay(attempt, None, self._rng, self._server.first_wait_s)
+            delay = retry_delay(attempt, None, self._rng, first_s)
         if attempt > self._server.max_retries or delay is None:
             asks = f" (Retry-After: {one_line((error.retry_after or '').encode())})" if delay is None else ""
             raise ModelError(
@@ -188,7 +189,7 @@ class ServerClient:
         status, message = response.status_code, self._hide(_error_message(text))
         reason = f"{status}: {message}" if message else str(status)
         if is_retryable(status):
-            raise AttemptError(reason, response.headers.get("retry-after"))
+            raise AttemptError(reason, response.headers.get("retry-after"), status)
         if status in (400, 413, 422) and _is_too_long(message):
             raise TooLongError(
                 f"problem {request.problem_id!r}: prompt and answer do not fit into the model's context "

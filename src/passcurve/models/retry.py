@@ -8,7 +8,10 @@ import time
 
 import msgspec
 
-RETRYABLE_STATUSES = frozenset({408, 409, 425, 429})
+RATE_LIMITED = 429
+LIMIT_WAIT_FACTOR = 4.0
+"""How much longer a rate limit is waited for than another failure: servers count by the minute."""
+RETRYABLE_STATUSES = frozenset({408, 409, 425, RATE_LIMITED})
 """Statuses of passing failures below 500; every other error there would come again."""
 _FINAL_STATUSES = frozenset({501, 505})
 """What a server does not implement, it will not."""
