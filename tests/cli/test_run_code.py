@@ -6,6 +6,7 @@ import base64
 import itertools
 import shutil
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -251,6 +252,26 @@ def test_many_at_once(client: httpx.Client):
     for thread in threads:
         thread.join()
     assert [] == wrong
+
+
+@pytest.mark.parametrize("language", ["python", "bash"])
+def test_a_program_whose_client_has_gone(client: httpx.Client, language):
+    """Programs that run or wait are ended with their clients: the next client's begins at once."""
+    endless = {"python": "while True: pass", "bash": "while :; do :; done"}[language]
+
+    def ask_and_go(number: int) -> None:
+        body = {"code": f"{endless}  # {number}", "language": language, "compile_timeout": 10, "run_timeout": 60}
+        with pytest.raises(httpx.ReadTimeout):
+            client.post("/run_code", json=body, timeout=1.0)
+
+    threads = [threading.Thread(target=ask_and_go, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    began = time.monotonic()
+    assert "7\n" == run(client, "print(sum(map(int, input().split())))  # next", run_timeout=30)["run_result"]["stdout"]
+    assert time.monotonic() - began < 15.0
 
 
 @pytest.mark.nightly

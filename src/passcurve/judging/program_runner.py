@@ -45,6 +45,8 @@ class ProgramRunner:
         self._lock = threading.Lock()
         self._queue: FairQueue[_Order] = FairQueue()
         self._running: dict[int, tuple[Job, Future[Outcome]]] = {}
+        self._unwanted: set[Future[Outcome]] = set()
+        """Futures of running jobs of which nobody wants the outcome any more."""
         self._last_tag = 0
         self._is_closed = False
         self._error: PasscurveError | None = None
@@ -74,6 +76,7 @@ class ProgramRunner:
         # In a forked process a thread of the parent may have held the lock, and the jobs are the parent's.
         self._lock, self._queue = threading.Lock(), FairQueue()
         self._running.clear()
+        self._unwanted.clear()
         self._is_ready.clear()
         self._is_closed, self._error = False, None
         self._thread = self._start()
@@ -104,6 +107,11 @@ class ProgramRunner:
             self._queue.put(_Order(job, due, future), (client,), due)
         self._pool.wakeup.set()
         return future
+
+    def give_up(self, future: Future[Outcome]) -> None:
+        """Have the job of a future end, if it has not: nobody wants its outcome."""
+        if not future.cancel() and not future.done():
+            self._unwanted.add(future)
 
     def close(self) -> None:
         """Run what is there, and end; a second call does nothing, nor does one in a forked process."""
@@ -138,19 +146,45 @@ class ProgramRunner:
                 future.set_exception(self._error or SandboxError("the sandbox for programs was closed"))
 
     def _run(self, pool: Pool) -> None:
-        scheduler: Scheduler[Job, Outcome] = Scheduler(pool, patience_s=_PATIENCE_S, goes_alone=lambda _: True)
+        scheduler: Scheduler[Job, Outcome] = Scheduler(
+            pool, forget=self._forget, patience_s=_PATIENCE_S, goes_alone=lambda _: True
+        )
         while not (self._is_closed and scheduler.is_empty and not self._queue):
             self._fill(scheduler, pool.size)
             if scheduler.is_empty:
                 pool.wait_for_wakeup(_TICK_S)
                 continue
+            self._stop_unwanted(pool)
             for outcome in scheduler.run(_TICK_S):
                 job, future = self._running.pop(outcome.tag)
-                if retry := next_attempt(job, outcome):
+                if future in self._unwanted:
+                    self._unwanted.discard(future)
+                    future.set_exception(TimeoutError())
+                elif retry := next_attempt(job, outcome):
                     self._running[job.tag] = retry.job, future
                     scheduler.put(retry.job, at_end=retry.at_end)
                 else:
                     future.set_result(outcome)
+
+    def _forget(self, job: Job) -> bool:
+        """Forget a job that nobody wants, before it starts."""
+        future = self._running[job.tag][1]
+        if future not in self._unwanted:
+            return False
+        del self._running[job.tag]
+        self._unwanted.discard(future)
+        future.set_exception(TimeoutError())
+        return True
+
+    def _stop_unwanted(self, pool: Pool) -> None:
+        for future in tuple(self._unwanted):
+            # It may have ended while it was given up.
+            if future.done():
+                self._unwanted.discard(future)
+        if self._unwanted:
+            for tag, (_, future) in self._running.items():
+                if future in self._unwanted:
+                    pool.stop(tag)
 
     def _fill(self, scheduler: Scheduler[Job, Outcome], size: int) -> None:
         """Hand over as many jobs as can begin soon; those of other clients may still go before the rest."""

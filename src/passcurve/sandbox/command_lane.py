@@ -99,8 +99,15 @@ class CommandLane:
 
     def tick(self, now: float) -> None:
         """Check the step under way."""
+        self._call(partial(self.runner.tick, now))
+
+    def stop(self) -> None:
+        """End the step under way as if its time were over."""
+        self._call(self.runner.stop)
+
+    def _call(self, function: Callable[[], None]) -> None:
         try:
-            self.runner.tick(now)
+            function()
         except ZygoteLostError as error:
             self.abandon(str(error))
         self._wake()

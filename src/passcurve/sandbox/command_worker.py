@@ -258,6 +258,15 @@ class CommandWorker:
         for lane in list(self._lanes.values()):
             lane.tick(now)
 
+    def stop(self, tag: int) -> None:
+        """End a job of which nobody wants the outcome, if its program runs; what others may use is made to its end."""
+        running = self._running
+        if running is None or running.job.tag != tag:
+            return
+        if running.step is running.steps[-1] and running.step.preparation is None:
+            for lane in list(self._lanes.values()):
+                lane.stop()
+
     def collect(self) -> list[Outcome]:
         """Return the outcomes of the jobs that have ended since the last call."""
         finished, self._finished = self._finished, []

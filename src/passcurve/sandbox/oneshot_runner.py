@@ -251,9 +251,20 @@ class OneShotRunner:
                 remaining_s = min(remaining_s, running.test_limit_s - max(0.0, clock.test_s))
             clock.check_at = time.monotonic() + max(0.005, remaining_s)
             return
+        self._end_early(running)
+
+    def _end_early(self, running: OneShotJob) -> None:
+        clock = running.clock
         clock.stopped = time.monotonic()
         self._request_end(running)
         clock.check_at = clock.stopped + _last_word_s(running)
+
+    def stop(self) -> None:
+        """End the job at hand as if its time were over."""
+        running = self.running
+        if running is not None and running.ended is None and running.exit is None and not running.is_reported:
+            running.ended = "timeout"
+            self._end_early(running)
 
     def tick(self, now: float) -> None:
         """Time the job at hand, or stop waiting for its tests."""

@@ -105,6 +105,12 @@ class Pool:
         """
         self.workers[slot].start(*jobs)
 
+    def stop(self, tag: int) -> None:
+        """End a job of commands of which nobody wants the outcome, if its program runs: call it until that comes."""
+        for worker in self.workers:
+            if isinstance(worker, CommandWorker):
+                worker.stop(tag)
+
     def wait(self, at_most_s: float) -> list[Outcome]:
         """Wait until a job ends, for that time at most, or until the wake-up calls an idle worker; return outcomes."""
         now = time.monotonic()

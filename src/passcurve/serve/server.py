@@ -238,7 +238,11 @@ class _Handlers:
                 job = await asyncio.to_thread(make_job, wanted, self._options.limits)
             left_s = wanted.deadline_s - (time.monotonic() - begun)
             future = runner.submit(job, request.client.host, left_s)
-            outcome = await asyncio.wait_for(asyncio.wrap_future(future), left_s)
+            try:
+                outcome = await asyncio.wait_for(asyncio.wrap_future(future), left_s)
+            finally:
+                # The client has gone, or will have when the program ends: it must not keep others waiting.
+                runner.give_up(future)
         except RequestError as error:
             return self._refuse(error.status, str(error))
         except (TimeoutError, PasscurveError, self._web.client_gone):
