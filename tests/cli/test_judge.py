@@ -533,7 +533,9 @@ class TestTerminal:
         assert 0 == done.code
         assert not re.search(r"\x1b\[[0-9;]*m", done.out + done.err)
 
-    @pytest.mark.parametrize("words", [["bench", "list"], ["judge", "s.jsonl", "--subset"], ["show", "s.jsonl", "0"]])
+    @pytest.mark.parametrize(
+        "words", [["bench", "list"], ["judge", "s.jsonl", "--subset"], ["show", "s.jsonl", "0"], ["--help"]]
+    )
     def test_a_reader_that_goes_away(self, shell, starter, words):
         """A closed pipe is not an error."""
         shell.write("s.jsonl", [starter.right(), starter.bad()])

@@ -137,6 +137,11 @@ def run_and_flush(command: Callable[[], None]) -> None:
     _spell_out_foreign_characters()
     try:
         command()
+    except SystemExit as end:
+        # Typer writes its help by itself, and takes a reader that has gone away for an error.
+        if not isinstance(end.__context__, BrokenPipeError):
+            raise
+        _discard_stdout()
     finally:
         with _tolerate_closed_stdout():
             sys.stdout.flush()
