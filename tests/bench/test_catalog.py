@@ -12,7 +12,7 @@ from passcurve.bench.catalog import Published, find_entry, load_catalog
 from passcurve.bench.fetch import fetch, take
 from passcurve.bench.formats import unpack
 from passcurve.bench.resolve import identify_file, load
-from passcurve.errors import FetchError, UnknownNameError, UsageError
+from passcurve.errors import DataError, FetchError, UnknownNameError, UsageError
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the published files are not beside the checkout")
@@ -82,7 +82,7 @@ def test_files_are_taken_from_a_folder(tmp_path: Path) -> None:
 
 def test_refusals(tmp_path: Path) -> None:
     """What is not there, not known, built in, or without an address, is refused with what to do."""
-    with pytest.raises(FetchError):
+    with pytest.raises(DataError, match=r"'.*/none'"):
         take(tmp_path / "none", tmp_path)
     with pytest.raises(UnknownNameError):
         take(tmp_path, tmp_path, "humanevel")

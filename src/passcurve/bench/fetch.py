@@ -17,7 +17,7 @@ from passcurve.bench.catalog import (
     recognise,
     unknown_benchmark,
 )
-from passcurve.errors import FetchError, UsageError
+from passcurve.errors import DataError, FetchError, UsageError, nearest_file
 
 if TYPE_CHECKING:
     import httpx
@@ -61,14 +61,14 @@ def take(
 ) -> list[tuple[str, Path]]:
     """Copy published benchmarks from a file or a folder into the cache; return their names and paths.
 
-    With ``name`` that one alone.  Raises FetchError where none is there, UnknownNameError, and UsageError for a
-    built-in benchmark.
+    With ``name`` that one alone.  Raises DataError where there is no such file, FetchError where it holds none,
+    UnknownNameError, and UsageError for a built-in benchmark.
     """
     entries = load_catalog() if catalog is None else catalog
     if name is not None:
         name = _published(name, entries)[0]
     if not source.exists():
-        raise FetchError(f"no file or folder {str(source)!r}")
+        raise DataError(f"no file or folder {str(source)!r}{nearest_file(source)}")
     taken: dict[str, Path] = {}
     for path, data in _contents(source):
         match = recognise(data, entries)
