@@ -233,9 +233,8 @@ def parse_counts(option: str, text: str, example: str = "1,10,100") -> tuple[int
     for part in re.split(r"[\s,]+", text.strip("()[] \t")):
         if part:
             if not part.isdecimal() or len(part) > _MAX_DIGITS or int(part) < 1:
-                raise UsageError(
-                    f"{option} {text!r}: {part!r} must be a positive integer; write it like {option} {example}"
-                )
+                kind = "a positive integer" + f" of at most {_MAX_DIGITS} digits" * (len(part) > _MAX_DIGITS)
+                raise UsageError(f"{option} {text!r}: {part!r} must be {kind}; write it like {option} {example}")
             counts.append(int(part))
     if not counts:
         raise UsageError(f"{option} {text!r} is empty; write it like {option} {example}")

@@ -366,6 +366,12 @@ class TestPlaces:
         done = shell("judge", "s.jsonl.gz", *words)
         assert (2, True) == (done.code, "cannot follow 's.jsonl.gz': it is compressed" in done.err)
 
+    def test_a_rest_without_following(self, shell, starter):
+        """A time after which nothing more is followed is refused where nothing is followed at all."""
+        shell.write("s.jsonl", [starter.right()])
+        done = shell("judge", "s.jsonl", "--subset", "--idle", "3")
+        assert (2, True) == (done.code, "add --follow" in done.err)
+
     def test_a_pipe_by_its_name(self, shell, starter):
         """A pipe that is named as a file is refused, as it can be read only once; - reads it whole."""
         row = json.dumps(starter.right()).encode() + b"\n"

@@ -11,7 +11,7 @@ import typer
 
 from passcurve import config
 from passcurve.cli.options import AsJson, Level, Plots, PlotTheme, Seed, Stale, Theme, Verbose
-from passcurve.cli.output import write_json, write_lines
+from passcurve.cli.output import warn, write_json, write_lines
 from passcurve.cli.pictures import check_plots, draw_curves, read_curves
 from passcurve.errors import UsageError
 
@@ -82,6 +82,8 @@ def plan(
     from passcurve.report import comparison as report
     from passcurve.store.run_counts import read_counts
 
+    if correlation is not None and other is not None:
+        warn("note: --correlation is not used: two runs show how they correlate")
     runs = [read_counts(run, stale=stale) for run in (pilot, other) if run is not None]
     faults = analysis.run_findings(runs)
     planned = analysis.plan_from_runs(

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from passcurve.types import Benchmark
 
 _NAMED_PARTS = 5
+_IDLE_S = 60.0
 
 
 def judge(
@@ -60,8 +61,9 @@ def judge(
         bool, typer.Option("--follow", help="Judge the rows of a file that still grows, as they come.")
     ] = False,
     idle: Annotated[
-        float, typer.Option(min=0.1, help="Seconds without growth after which --follow of a file ends.")
-    ] = 60.0,
+        Optional[float],
+        typer.Option(min=0.1, help="Seconds without growth after which --follow of a file ends; default: 60."),
+    ] = None,
     verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
@@ -70,6 +72,9 @@ def judge(
     The same command resumes an interrupted run.
     """
     setup = check_options(score, judging)
+    if idle is not None and not follow:
+        raise UsageError("--idle says when --follow ends: add --follow, or leave it out")
+    idle_s = _IDLE_S if idle is None else idle
     with early_fork_server(judging.python) as fork_server:
         rules = reading_options(judging.profile, judging.task, judging.language)
         source = _open_source(
@@ -77,7 +82,7 @@ def judge(
             lambda: _load(benchmark, rules),
             (field, id_map),
             (run, results, judging.problems),
-            idle if follow else None,
+            idle_s if follow else None,
         )
         problems = source.benchmark(benchmark, config.cache_dir(), rules)
         if setup.note:
@@ -90,7 +95,7 @@ def judge(
         )
         if follow:
             ended = source.spool.ended if source.spool is not None else None
-            request = msgspec.structs.replace(request, follow_s=idle, ended=ended)
+            request = msgspec.structs.replace(request, follow_s=idle_s, ended=ended)
         result = _judge_with_display(request, source, fork_server)
     source.check()
     write_warnings(result, str(source.samples))
