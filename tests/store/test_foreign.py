@@ -27,6 +27,7 @@ from passcurve.store.foreign import (
     write_lines,
 )
 from passcurve.store.records import read_record
+from passcurve.store.run_counts import read_counts
 from passcurve.types import Cases, Expression, FunctionTests, Problem
 from passcurve.types.files import BOM
 
@@ -112,6 +113,22 @@ class TestRows:
         """Arrays of other things and empty files are refused."""
         with pytest.raises(DataError, match=r"a\.json"):
             converted(write("a.json", content))
+
+
+@pytest.mark.parametrize(
+    ("content", "remedy"),
+    [
+        ({"0": [[True, False]], "1": [[-2], -1]}, "judge the file of generations"),
+        ([{"pass@1": 0.5, "detail": {"pass@1": {"0": 0.5}}}, {"0": [[True], [-4]]}, [["{}", "{}"]]], "_eval_all.json"),
+    ],
+    ids=["APPS", "LiveCodeBench"],
+)
+def test_outcomes_without_ids(write, content, remedy):
+    """Outcomes of tests by the number of the problem are called so, by who judges and by who shows."""
+    path = write("o.json", content)
+    for read in (converted, read_counts):
+        with pytest.raises(DataError, match=f"outcomes of tests by the number of the problem.*{remedy}"):
+            read(path)
 
 
 def test_what_can_be_read_only_once(tmp_path):

@@ -435,6 +435,7 @@ def _depth(value: object) -> int:
     [
         ("hello\n", " (line 1: not JSON: "),
         ('\n{"completion": ""}\n', " (line 2: the row has no 'task_id')"),
+        ('{"prompt": "x", "samples": []}\n', " (line 1: the row has no 'task_id'; take it from the problem with its"),
         ("\n", ":"),
     ],
 )

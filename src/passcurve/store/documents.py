@@ -91,3 +91,37 @@ def is_record_row(row: object) -> bool:
 def is_record_line(row: object) -> bool:
     """Tell whether the first line of a file is such a row, and none in the usual form."""
     return isinstance(row, dict) and row.keys().isdisjoint(("completion", "solution")) and is_record_row(row)
+
+
+def explain_outcomes(document: object) -> str:
+    """Return what a document of test outcomes by the number of the problem is, and what to do; empty for any other."""
+    if isinstance(document, list) and len(document) > 1 and isinstance(first := document[0], dict):
+        if "detail" in first and _are_outcomes(document[1]):
+            return (
+                "has LiveCodeBench's outcomes of tests by the number of the problem (`_eval.json`), without ids and "
+                "programs: use the `_eval_all.json` beside it, which `judge` and `show` read"
+            )
+    elif _are_outcomes(document):
+        return (
+            "has outcomes of tests by the number of the problem (`all_results.json` of APPS), without ids and "
+            "programs: judge the file of generations, with the problems in its order"
+        )
+    return ""
+
+
+def explain_outcome_file(path: Path) -> str:
+    """Return the same of a file."""
+    try:
+        return explain_outcomes(parse_json(read_document(path)))
+    except DataError:
+        return ""
+
+
+def _are_outcomes(value: object) -> bool:
+    """Tell whether a value has the outcomes of each test of each program by the number of a problem."""
+    if not isinstance(value, dict) or not value or not all(str(name).isdecimal() for name in value):
+        return False
+    # A program that did not compile may have one number in place of a list.
+    outcomes = [item for programs in value.values() if isinstance(programs, list) for item in programs]
+    tests = [test for item in outcomes for test in (item if isinstance(item, list) else [item])]
+    return bool(tests) and all(isinstance(test, bool | int) for test in tests)

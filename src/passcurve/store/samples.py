@@ -315,6 +315,11 @@ def _read_task(fields: dict[str, object], task_ids: Collection[str], hints: dict
         lower = {name.lower(): name for name in reversed(fields)}
         name = next((lower[name] for name in ("task_id", *map(str.lower, TASK_FIELDS)) if name in lower), None)
         remedy = f"; if `{name}` is the task, rename it" if name else ""
+        if isinstance(fields.get("prompt"), str) and not name:
+            remedy = (
+                "; take it from the problem with its `prompt`: jq -c --slurpfile b PROBLEMS.jsonl "
+                "'. as $r | $b[] | select(.prompt == $r.prompt) | {task_id} + $r' IN > OUT"
+            )
         if "entry_point" in fields and not name:
             remedy = "; if `entry_point` tells it: jq -c '.task_id = .entry_point' IN > OUT, then --id-map entry_point"
         if outer := next((key for key, value in fields.items() if isinstance(value, dict) and "task_id" in value), ""):

@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from passcurve.errors import DataError
-from passcurve.store.documents import EXPECTED, is_lm_eval, is_record_line, parse_json, read_document, text_lines
+from passcurve.store.documents import (
+    EXPECTED,
+    explain_outcomes,
+    is_lm_eval,
+    is_record_line,
+    parse_json,
+    read_document,
+    text_lines,
+)
 from passcurve.store.foreign.by_task import is_by_task
 from passcurve.store.foreign.folder import is_completions
 from passcurve.store.lines import open_unpacked
@@ -175,6 +183,8 @@ def _refuse_object(path: Path, whole: dict[str, Any] | None) -> None:
         )
     if "task_id" in whole:
         return
+    if what := explain_outcomes(whole):
+        raise DataError(f"{str(path)!r} {what}")
     values = list(whole.values())
     if any(isinstance(value, dict | list) for value in values) and whole.keys().isdisjoint(("completion", "solution")):
         names = ", ".join(repr(name[:40]) for name in islice(whole, 3))

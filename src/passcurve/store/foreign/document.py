@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from passcurve.errors import DataError
-from passcurve.store.documents import array_elements, read_document
+from passcurve.store.documents import array_elements, explain_outcomes, read_document
 from passcurve.store.foreign.options import Target
 from passcurve.types import Cases, Problem
 
@@ -28,6 +28,8 @@ def read_array(path: Path, target: Target) -> Iterator[bytes | dict[str, Any]]:
         return
     for index, element in enumerate(elements):
         if not element.lstrip().startswith(b"{"):
+            if what := explain_outcomes(_parse(path, content)):
+                raise DataError(f"{str(path)!r} {what}")
             shown = ascii(element[:40].decode("utf-8", "replace"))
             raise DataError(f"{str(path)!r}, element {index} of the array is {shown}; {_EXPECTED}")
         # Within a string an end of line is an escape, so these are space.
