@@ -138,6 +138,16 @@ def test_samples_without_a_text_and_other_fields(shell) -> None:
     assert 0 == none.code, none.err
 
 
+def test_tasks_without_samples_have_empty_lists(shell) -> None:
+    """A list without programs is what bigcode has for a task without samples, and nothing is lost."""
+    program = "def boxes_needed(eggs, size): return 1"
+    outputs = [{"question_id": f"starter/{at}", "code_list": [program] * (at == 0)} for at in range(2)]
+    (shell.folder / "l.json").write_text(json.dumps(outputs))
+    done = shell("convert", "l.json", "g.json", "--to", "bigcode", "--benchmark", "starter", "--json")
+    assert [] == done.record["notes"]
+    assert [[program], *[[]] * 46] == json.loads((shell.folder / "g.json").read_text())
+
+
 def test_scores_for_inspect_are_read_again(shell, judged: Path) -> None:
     """What is written for inspect has the same score here, and rows of another kind are refused."""
     shell("convert", str(judged / "s.jsonl.passcurve"), "i.jsonl", "--to", "inspect-scores")

@@ -216,7 +216,7 @@ FORMATS: Mapping[str, RecordFormat] = {
 _NAMED = 5
 """Largest number of fields that are named."""
 _NAMES_EMPTY = frozenset(
-    "evalplus evalplus-legacy bigcodebench-results livecodebench livecodebench-output livecodebench-scored "
+    "evalplus evalplus-legacy bigcode bigcodebench-results livecodebench livecodebench-output livecodebench-scored "
     "cruxeval cruxeval-scored classeval".split()
 )
 """Formats that name tasks without samples."""
