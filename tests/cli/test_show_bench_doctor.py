@@ -73,6 +73,13 @@ class TestShow:
         assert "at this line of the tests:\n    assert candidate(13, 6) == 3\n" in done.out
         assert "exception:\n    AssertionError" in done.out
 
+    def test_an_exception_of_the_program_itself(self, shell, starter):
+        """What a program raises while it is loaded is told from what it raises in a call."""
+        shell.write("s.jsonl", [starter.right() | {"completion": "    return 1\nraise ValueError(1)\n"}])
+        shell("judge", "s.jsonl", "--subset", "--accept-input")
+        done = shell("show", "s.jsonl", "0", "0")
+        assert "exception, before the tests called the program:\n    ValueError: 1" in done.out
+
     def test_the_limit_of_a_problem(self, shell):
         """Where problems have time limits of their own, a sample is shown and judged again with that of its problem."""
         problem = {"kind": "assertions", "entry_point": "two", "statement": "Return 2.", "tests": ["assert two() == 2"]}

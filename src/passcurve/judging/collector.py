@@ -90,7 +90,7 @@ class VerdictCollector:
             row,
             verdict.status,
             verdict.message,
-            raised_early=_raised_early(verdict),
+            raised_early=verdict.raised_early,
             is_unclosed=any(UNCLOSED in step for step in verdict.extraction),
         )
         if verdict.passed and (self.slowest is None or verdict.own_s > self.slowest.own_s):
@@ -109,9 +109,3 @@ def _is_compiled(check: Check) -> bool:
         return not check.quoted
     language = language_of(check)
     return not language or bool(find_language(language).build.compile)
-
-
-def _raised_early(verdict: Verdict) -> bool:
-    """Tell whether the program itself raised an exception, and no test called it or failed."""
-    has_run = any(suite.ran for suite in verdict.suites) if verdict.mode == "shared" else verdict.calls > 0
-    return bool(verdict.exception) and not has_run and not verdict.test_line

@@ -131,7 +131,8 @@ def verdict_text(
     if verdict.test_line:
         parts.append(_section("at this line of the tests", verdict.test_line))
     if verdict.exception:
-        parts.append(_section("exception", verdict.message))
+        when = ", before the tests called the program" if verdict.raised_early else ""
+        parts.append(_section(f"exception{when}", verdict.message))
     if verdict.suspicious:
         parts.append(f"seen: {printable_line(', '.join(verdict.suspicious))}\n")
     if verdict.flattened:

@@ -114,6 +114,11 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
         """True when every test ran and passed."""
         return self.status == "passed"
 
+    @property
+    def raised_early(self) -> bool:
+        """True when the program itself raised an exception, and no test called it or failed; unknown in shared mode."""
+        return self.mode == "referee" and bool(self.exception) and not self.calls and not self.test_line
+
     def suite_passes(self) -> dict[str, bool]:
         """Return for each suite whether it passed, and all before it unless it counts alone."""
         passes: dict[str, bool] = {}
