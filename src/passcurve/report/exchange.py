@@ -36,7 +36,8 @@ def table_lines(record: Mapping[str, Any], form: str, requested: Sequence[str] =
         return
     draw = _markdown_table if form == "markdown" else _latex_table
     yield from draw(*_scores(runs))
-    yield from _small_print([*_findings(runs), *_reasons(runs, requested or _columns(runs))], form)
+    names = requested or _columns(runs)
+    yield from _small_print([*_findings(runs), *_reasons(runs, names), *_warnings(runs, names)], form)
     comparison = record.get("comparison")
     if comparison and comparison["pairs"]:
         yield ""
@@ -60,6 +61,13 @@ def _reasons(runs: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Iterato
             # What withholds a score stands among the findings.
             if not any(reason in line for line in run["findings"]):
                 yield f"{run['name']}: no {', '.join(without)}: {reason}"
+
+
+def _warnings(runs: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Iterator[str]:
+    """Yield what the data of a run cannot tell, each warning on some of these metrics once."""
+    for run in runs:
+        texts = [text for name in names for text in run["scores"].get(name, {}).get("warnings", ())]
+        yield from (f"{run['name']}: warning: {text}" for text in dict.fromkeys(texts))
 
 
 def _small_print(texts: Sequence[str], form: str) -> Iterator[str]:
@@ -173,7 +181,9 @@ def _csv_lines(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     target = io.StringIO()
     writer = csv.writer(target, lineterminator="\n")
     ends = [f"{kind}_{end}" for kind in ("new_problems", "these_problems") for end in ("low", "high")]
-    writer.writerow(["run", "benchmark", "metric", "value", *ends, "level", "reason", "signature", "findings"])
+    writer.writerow(
+        ["run", "benchmark", "metric", "value", *ends, "level", "reason", "signature", "findings", "warnings"]
+    )
     for run in runs:
         faults = _one_line("; ".join(line.strip() for line in run["findings"]))
         for name, estimate in run["scores"].items():
@@ -181,6 +191,7 @@ def _csv_lines(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             limits = [interval[end] if interval else "" for interval in intervals for end in ("low", "high")]
             level = next((interval["level"] for interval in intervals if interval), "")
             value = "" if estimate["value"] is None else estimate["value"]
-            texts = [estimate.get("reason", ""), run["signature_digest"], faults]
+            warnings = _one_line("; ".join(estimate.get("warnings", ())))
+            texts = [estimate.get("reason", ""), run["signature_digest"], faults, warnings]
             writer.writerow([_one_line(run["name"]), _one_line(run["benchmark"]), name, value, *limits, level, *texts])
     yield from target.getvalue().splitlines()
