@@ -61,11 +61,16 @@ def signature(header: Header, scope: Scope | None = None) -> str:
         if generation.decoding.stop:
             parts["stop"] = digest(json.dumps(generation.decoding.stop))
         if generation.identity:
-            parts["back-end"] = digest(json.dumps(generation.identity, sort_keys=True))
-    return "|".join(f"{name}:{value}" for name, value in parts.items())
+            identity = {name: _spell_out(value) for name, value in generation.identity.items()}
+            parts["back-end"] = digest(json.dumps(identity, sort_keys=True))
+    return _spell_out("|".join(f"{name}:{value}" for name, value in parts.items()))
 
 
 def digest(signature: str) -> str:
     """Return a signature in twelve characters; the empty string for none."""
-    # As a lone surrogate, which the name of a file may have, is stored.
     return blake2b(signature.encode("utf-8", "backslashreplace"), digest_size=6).hexdigest() if signature else ""
+
+
+def _spell_out(text: str) -> str:
+    """Return a text with lone surrogates, which the name of a file may have, as they are stored."""
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -98,3 +98,12 @@ def test_names_that_are_no_utf8(shell, starter):
     assert 1 == second.record["resumed"]
     shown = shell("show", f"{odd}.run", "--k", "1", "--json")
     assert second.record["signature_digest"] == shown.record["signature_digest"]
+
+
+def test_recorded_samples_of_a_name_that_is_no_utf8(shell, starter):
+    """The signature, which has the digest of the back end, is the one that is shown later."""
+    odd = os.fsdecode(b"\xff.jsonl")
+    shell.write(odd, [starter.right("starter/0")])
+    words = ("--model", f"recorded:{odd}", "-n", 1, "--problems", "0-0", "--run", "r")
+    done = shell("run", "starter", *words, "-k", "1", "--json")
+    assert done.record["signature"] == shell("show", "r", "-k", "1", "--json").record["signature"]
