@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import py_compile
 import re
+import shutil
 import socket
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -377,6 +380,25 @@ class TestDoctor:
         assert 2 == done.code
         assert "--python '/bin/true'" in done.record["error"]
         assert 1 == len(done.out.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("start", "remedy"),
+    [
+        (("unshare", "--mount", "sh", "-c", 'umount -l /proc && exec "$@"', "sh"), "mount -t proc proc /proc"),
+        (("setpriv", "--bounding-set=-setuid", "--inh-caps=-setuid"), "the capabilities SETUID and SETGID"),
+    ],
+    ids=["no /proc", "no CAP_SETUID"],
+)
+def test_remedies_of_a_container(shell, start, remedy):
+    """What root lacks in a container is named, and not that it is root that is missing."""
+    is_there = os.geteuid() == 0 and shutil.which(start[0]) is not None
+    if not is_there or subprocess.run([*start, "true"], capture_output=True, check=False).returncode:
+        pytest.skip(f"needs root and {start[0]}")
+    shell.before = start
+    done = shell("doctor")
+    assert remedy in done.out
+    assert "run as root" not in done.out
 
 
 @pytest.mark.parametrize("words", [["doctor"], ["bench", "list"], ["bench", "fetch", "nobody"], ["show", "no", "x"]])

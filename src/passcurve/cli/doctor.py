@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -28,6 +29,10 @@ _REMEDIES = {
     "landlock": "a kernel from 5.13 on, with landlock in its list of security modules (lsm=landlock,...)",
     "seccomp": "a kernel with CONFIG_SECCOMP_FILTER on x86-64 or aarch64",
 }
+
+
+_NO_MAP = "uid_map: refused"
+"""The end of the reason where the kernel lets nobody name the users of a namespace."""
 
 
 _Languages = Annotated[
@@ -134,7 +139,7 @@ def _write_report(record: dict[str, Any], layers: dict[str, str], failure: str |
     for name, reason in layers.items():
         write(f"  {'works  ' if not reason else 'MISSING'} {name}: {reason or _LAYERS[name]}")
         if reason:
-            write(f"          remedy: {_remedy(name, record['sysctls'])}")
+            write(f"          remedy: {_remedy(name, reason, record['sysctls'])}")
     if failure is None:
         clock = (
             "a sample's own time" if record["own_clock"] else "wall time (a sample's own time cannot be measured here)"
@@ -148,8 +153,14 @@ def _write_report(record: dict[str, Any], layers: dict[str, str], failure: str |
         write(f"isolation: {failure}")
 
 
-def _remedy(layer: str, sysctls: Sequence[str]) -> str:
+def _remedy(layer: str, reason: str, sysctls: Sequence[str]) -> str:
     """Return what makes a missing layer work; of namespaces, the settings of this kernel that forbid them."""
+    from passcurve.sandbox.probe import NO_PROC
+
+    if reason == NO_PROC:
+        return "mount -t proc proc /proc"
+    if reason.endswith(_NO_MAP) and os.geteuid() == 0:
+        return "run as another user than root, or give root the capabilities SETUID and SETGID (--cap-add)"
     if layer == "namespaces" and sysctls:
         return f"run as root, or allow namespaces: sudo sysctl -w {' '.join(sysctls)}"
     return _REMEDIES[layer]

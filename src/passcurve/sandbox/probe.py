@@ -23,6 +23,8 @@ from passcurve.types import Isolation, Jail, Limits, Reuse
 
 REMEDY = "use a Linux machine or a Linux container or VM; --isolation none runs samples with no wall at all"
 
+NO_PROC = "/proc is not mounted here (mount -t proc proc /proc)"
+
 TRIAL_S = 10.0
 """Time in which a process must be rewound: thousands of times what it takes."""
 
@@ -136,6 +138,8 @@ def try_walls(
 
     ``rewind``: try whether a process behind them can be rewound; ``spare``: as for ``find_isolation``.
     """
+    if sys.platform.startswith("linux") and not Path("/proc/self").exists():
+        raise SandboxError(NO_PROC)
     if walls.namespaces and any(path.startswith(f"{mounts.SCRATCH}/") for path in toolchain.folders):
         raise SandboxError(
             f"the interpreter {toolchain.executable!r} lies in {mounts.SCRATCH}, where each sample has a folder of its "
