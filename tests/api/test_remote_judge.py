@@ -249,19 +249,23 @@ def test_an_address_of_another_server(tmp_path):
 
 
 class _Full(BaseHTTPRequestHandler):
-    """A server whose queue is full for the first two requests to judge."""
+    """A server whose queue is full for the first six requests to judge, and that is not ready."""
 
     requests = 0
 
     def do_GET(self):
         """Answer with the problems."""
+        if self.path == "/readyz":
+            type(self).requests += 1
+            self._answer(503, b"not ready\n")
+            return
         self._answer(200, b'{"problems": ["starter/0"]}')
 
     def do_POST(self):
         """Refuse, and then answer as requested: in lines or at once."""
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         type(self).requests += 1
-        if self.requests <= 2:
+        if self.requests <= 6:
             self._answer(503, b'{"error": "the queue is full"}')
             return
         result = {
@@ -294,7 +298,18 @@ def test_a_full_queue_is_asked_again(method, starter):
         with pc.Judge(url=f"http://127.0.0.1:{server.server_port}") as judge:
             (one,) = list(getattr(judge, method)([starter.right()]))
         server.shutdown()
-    assert ("passed", 3) == (one.status, _Full.requests)
+    assert ("passed", 7) == (one.status, _Full.requests)
+
+
+def test_a_judge_that_is_not_ready_is_asked_once():
+    """Whether a judge is alive is known with the first answer."""
+    _Full.requests = 0
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Full) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with pc.Judge(url=f"http://127.0.0.1:{server.server_port}") as judge:
+            assert not judge.is_alive
+        server.shutdown()
+    assert 1 == _Full.requests
 
 
 class _Short(_Full):

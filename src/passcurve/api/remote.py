@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import ssl
@@ -28,6 +29,10 @@ _FIELDS = ("task_id", "completion", "solution", "problem", "language", "timeout_
 """What a judge reads of a row; the rest stays here, whatever it is."""
 _JSON = {"Content-Type": "application/json"}
 _TRIES = 5
+_FULL = ("the queue is full", "requests at once")
+"""What a server says that has work, of which any other failure is told."""
+_FULL_S = 600.0
+"""Time after which a full server is asked no more: others may have put in all that it can judge in that time."""
 _MOST_PAUSE_S = 30.0
 _AT_ONCE = 4
 _TIMEOUT = httpx.Timeout(None, connect=10.0)
@@ -37,7 +42,8 @@ class RemoteJudge:
     """A judge at an address like ``http://HOST:PORT``.
 
     Methods raise DataError for rows that the server refuses, UsageError where it wants another token, SandboxError
-    where it cannot be reached or cannot judge.  Requests are repeated while the server's queue is full.
+    where it cannot be reached or cannot judge.  Requests are repeated while the server's queue is full, for ten
+    minutes.
     """
 
     def __init__(self, url: str, token: str) -> None:
@@ -80,7 +86,8 @@ class RemoteJudge:
     def is_alive(self) -> bool:
         """Tell whether the server judges."""
         try:
-            return bool(self._client().get("readyz").status_code == 200)
+            # That it does not judge is the answer, and nothing to ask again for.
+            return bool(self._client().get("readyz", auth=None).status_code == 200)
         except httpx.HTTPError:
             return False
 
@@ -252,7 +259,7 @@ class RemoteJudge:
 
 
 class _Admission(httpx.Auth):
-    """Adds the token to a request, and repeats it while the server's queue is full, five tries in all.
+    """Adds the token to a request, and repeats it: while the server's queue is full, or five tries in all.
 
     httpx asks it after each answer, with or without asyncio.
     """
@@ -263,29 +270,40 @@ class _Admission(httpx.Auth):
     def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         """Yield the request until it got in."""
         self._add_token(request)
-        for _ in range(_TRIES - 1):
+        began = time.monotonic()
+        for tries in itertools.count(1):
             response = yield request
             if response.status_code != httpx.codes.SERVICE_UNAVAILABLE:
                 return
             # What is read to its end holds no connection, which the server needs for those that it answers.
             response.read()
+            if _is_final(response, tries, began):
+                return
             time.sleep(_pause_s(response))
-        yield request
 
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
         """Yield the request until it got in."""
         self._add_token(request)
-        for _ in range(_TRIES - 1):
+        began = time.monotonic()
+        for tries in itertools.count(1):
             response = yield request
             if response.status_code != httpx.codes.SERVICE_UNAVAILABLE:
                 return
             await response.aread()
+            if _is_final(response, tries, began):
+                return
             await asyncio.sleep(_pause_s(response))
-        yield request
 
     def _add_token(self, request: httpx.Request) -> None:
         if self._token:
             request.headers["Authorization"] = f"Bearer {self._token}"
+
+
+def _is_final(response: httpx.Response, tries: int, began: float) -> bool:
+    """Tell whether a refusal for now is not asked again."""
+    if any(text in response.text for text in _FULL):
+        return time.monotonic() - began >= _FULL_S
+    return tries >= _TRIES
 
 
 def _pause_s(response: httpx.Response) -> float:
