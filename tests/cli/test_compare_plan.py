@@ -209,9 +209,9 @@ def test_plan_of_greedy_runs(shell, runs):
     assert record["problems"] > 6
     assert record["floor"] is None
     assert (0.25 if runs == 1 else None) == record["correlation"]
-    told = shell("plan", *names, "--difference", "0.1", "--correlation", "-0.5", "--json")
-    unlike = told.record
-    assert ("--correlation is not used" in told.err) is (runs == 2)
+    done = shell("plan", *names, "--difference", "0.1", "--correlation", "-0.5", "--json")
+    unlike = done.record
+    assert ("--correlation is not used" in done.err) is (runs == 2)
     assert (unlike["problems"] > record["problems"]) is (runs == 1)
     out = shell("plan", *names, "--difference", "0.1").out
     assert ("assumed to correlate by 0.25" in out) is (runs == 1)

@@ -57,12 +57,9 @@ def judge(
     results: Annotated[
         Optional[Path], typer.Option(help="Where the rows with verdicts go; default: SAMPLES_results.jsonl.")
     ] = None,
-    follow: Annotated[
-        bool, typer.Option("--follow", help="Judge the rows of a file that still grows, as they come.")
-    ] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Judge the rows of a growing file as they come.")] = False,
     idle: Annotated[
-        Optional[float],
-        typer.Option(min=0.1, help="Seconds without growth after which --follow of a file ends; default: 60."),
+        Optional[float], typer.Option(min=0.1, help="Seconds without growth that end --follow of a file; default: 60.")
     ] = None,
     verbose: Verbose = False,
     as_json: AsJson = False,
@@ -72,9 +69,7 @@ def judge(
     The same command resumes an interrupted run.
     """
     setup = check_options(score, judging)
-    if idle is not None and not follow:
-        raise UsageError("--idle says when --follow ends: add --follow, or leave it out")
-    idle_s = _IDLE_S if idle is None else idle
+    idle_s = _check_idle(idle, follow=follow)
     with early_fork_server(judging.python) as fork_server:
         rules = reading_options(judging.profile, judging.task, judging.language)
         source = _open_source(
@@ -82,7 +77,7 @@ def judge(
             lambda: _load(benchmark, rules),
             (field, id_map),
             (run, results, judging.problems),
-            idle_s if follow else None,
+            idle_s,
         )
         problems = source.benchmark(benchmark, config.cache_dir(), rules)
         if setup.note:
@@ -93,7 +88,7 @@ def judge(
         request = msgspec.structs.replace(
             request, subset=subset, strict=strict, reading=source.reading, sources=source.sources
         )
-        if follow:
+        if idle_s is not None:
             ended = source.spool.ended if source.spool is not None else None
             request = msgspec.structs.replace(request, follow_s=idle_s, ended=ended)
         result = _judge_with_display(request, source, fork_server)
@@ -104,6 +99,13 @@ def judge(
     else:
         write_lines(result_lines(result, verbose=verbose))
     raise typer.Exit(exit_code(result, setup.gates))
+
+
+def _check_idle(idle: float | None, *, follow: bool) -> float | None:
+    """Return the seconds without growth after which a file is whole; None where it is not followed."""
+    if idle is not None and not follow:
+        raise UsageError("--idle says when --follow ends: add --follow, or leave it out")
+    return (idle or _IDLE_S) if follow else None
 
 
 def _load(benchmark: str | None, rules: ReadOptions) -> Benchmark | None:

@@ -127,9 +127,9 @@ def _missing_field(body: dict[str, Any]) -> str:
     if not isinstance(blocks, list):
         return "content"
     # A block of another kind, as the use of a tool, is an answer without a text.
-    said = [block for block in blocks if not isinstance(block, dict) or block.get(str(block.get("type"))) != ""]
+    contents = [block for block in blocks if not isinstance(block, dict) or block.get(str(block.get("type"))) != ""]
     # Nothing at all, and no word on why it ended.
-    return "" if said or short_text(body.get("stop_reason")) else "content or stop_reason"
+    return "" if contents or short_text(body.get("stop_reason")) else "content or stop_reason"
 
 
 def _usage(body: dict[str, Any]) -> dict[str, Any]:
