@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator
 
@@ -10,10 +11,12 @@ import pytest
 from jailed import IS_ONE, Jailed, jail_at
 
 from passcurve.bench.formats.contest_cases import call_cases
+from passcurve.errors import UsageError
 from passcurve.judging.case_trials import plan_cases
 from passcurve.judging.plan import make_job
 from passcurve.judging.verdict import reach_verdict
 from passcurve.sandbox import kept_process_client
+from passcurve.sandbox import toolchain as tools
 from passcurve.sandbox.oneshot_runner import OneShotRunner
 from passcurve.types import Cases, Limits, Problem, SampleKey, Suite, Verdict, pack_values
 
@@ -461,6 +464,25 @@ def test_ends_of_lines(jail: Jailed):
     expected = "['1\\r', '2\\r3\\r\\n', '4\\r'] ['1\\n', '2\\n', '3\\n', '4\\n']"
     verdict = judge(jail, program, ("1\r\n2\r3\r\n4\r",), (expected,))
     assert verdict.passed, verdict
+
+
+@pytest.mark.parametrize("version", ["", "3.9"])
+def test_errors_of_exit_functions(version: str):
+    """An interpreter shows them and ends as it would have ended; Python 3.9 raises them to who calls the functions."""
+    python = shutil.which(f"python{version}") if version else None
+    try:
+        tools.find_toolchain(python, ())
+    except UsageError:
+        python = None
+    if version and python is None:
+        pytest.skip(f"there is no Python {version} on the PATH")
+    with jail_at("full", limits=LIMITS, packages=(), python=python) as jail:
+        for call in ("register(int, 'x')", "register(sys.exit, 3)"):
+            program = f"import atexit, sys\natexit.{call}\natexit.register(print, 6)\n"
+            verdict = judge(jail, program)
+            assert verdict.passed, verdict
+            assert "failed" == judge(jail, f"{program}print(7)").status
+            assert "failed" == judge(jail, f"{program}raise SystemExit(1)").status
 
 
 def test_names_of_typing(jail: Jailed):

@@ -136,7 +136,7 @@ class ScriptRunner:
                 if not self._exit_watch.codes:
                     join_threads()
                     if atexit._ncallbacks():
-                        atexit._run_exitfuncs()
+                        _run_exit_functions()
                 self._exit_watch.end()
         except ExitError as error:
             # What was not flushed is lost, as it is when a process ends so.
@@ -171,6 +171,13 @@ class ScriptRunner:
 def _exit(code: object = None) -> None:
     """End the program: ``exit`` and ``quit``, which are missing without ``site``."""
     raise SystemExit(code)
+
+
+def _run_exit_functions() -> None:
+    try:
+        atexit._run_exitfuncs()
+    except BaseException:
+        pass  # Python 3.9 raises the last one that an interpreter shows and leaves at that
 
 
 def _fill_free_lists() -> None:
