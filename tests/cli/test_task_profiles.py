@@ -114,3 +114,16 @@ def test_comparisons_have_the_rules_of_the_task(shell: Any):
     rulings = {ruling["profile"]: ruling for ruling in shell("autopsy", *words).record["rulings"]}
     extracts = {"native": "raw", "bigcode": "stop-words:bigcode-mbpp", "lm-eval": "stop-words:lm-eval-mbpp"}
     assert extracts == {name: ruling["extract"] for name, ruling in rulings.items()}
+
+
+def test_what_is_wrong_with_samples_is_said_under_each_profile(shell: Any) -> None:
+    """Above the scores, once for all profiles, or with those that take the samples so; nothing is withheld."""
+    shell.write("p.jsonl", [PACK])
+    fenced = f"```python\n{PACK['prompt']}{BODY}```\n"
+    shell.write("s.jsonl", [{"task_id": PACK["task_id"], "solution": fenced}])
+    words = ("s.jsonl", "--benchmark", "p.jsonl", "--profiles")
+    text = shell("profiles", *words, "native,human-eval").out
+    assert 0 < text.index("  input: 1 row has Markdown fences (```)") < text.index("pass@1")
+    assert "  input (native): 1 row has" in shell("profiles", *words, "native,bigcode").out
+    scores = shell("profiles", *words, "native,human-eval", "--json").record["scores"]
+    assert [[("fenced", 1)]] * 2 == [[(one["name"], one["rows"]) for one in score["findings"]] for score in scores]

@@ -122,4 +122,5 @@ def _score(profile: str, result: judging.Result, generation: Generation | None) 
         withheld=result.diagnosis.withheld,
         coverage=coverage(result.diagnosis.scope, sum(count.n > 0 for count in result.counts)),
         signature=signature(header, result.diagnosis.scope),
+        findings=tuple(finding.record() for finding in result.diagnosis.input.findings),
     )

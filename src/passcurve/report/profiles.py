@@ -15,8 +15,9 @@ _REASON_CHARACTERS = 100
 def profile_lines(
     benchmark: str, scores: Sequence[ProfileScore], disagreements: Sequence[Disagreement], shown: int
 ) -> Iterator[str]:
-    """Yield a line for each profile, and then for each disagreement the verdicts with their reasons."""
+    """Yield what is wrong with the samples, a line for each profile, and each disagreement with its reasons."""
     yield f"{benchmark}: {amount(len(scores), 'profile')}, {amount(len(disagreements), 'sample')} judged differently"
+    yield from _finding_lines(scores)
     wide = max(len(score.profile) for score in scores)
     for score in scores:
         values = "  ".join(f"{estimate.name} {number_or_dash(estimate.value)}" for estimate in score.estimates)
@@ -34,6 +35,17 @@ def profile_lines(
         most = Counter(one.problem_id for one in disagreements[shown:]).most_common(3)
         names = ", ".join(f"{printable(name)} ({count})" for name, count in most)
         yield f"  and {len(disagreements) - shown} more, most of {names}; --json has them all"
+
+
+def _finding_lines(scores: Sequence[ProfileScore]) -> Iterator[str]:
+    """Yield each finding once, with the profiles under which it holds where these are not all."""
+    profiles: dict[str, list[str]] = {}
+    for score in scores:
+        for finding in score.findings:
+            profiles.setdefault(str(finding["text"]), []).append(score.profile)
+    for text, names in profiles.items():
+        part = f" ({', '.join(names)})" if len(names) < len(scores) else ""
+        yield printable(f"  input{part}: {text}")
 
 
 def _group_rulings(rulings: Mapping[str, ProfileRuling]) -> Iterator[tuple[str, ProfileRuling]]:

@@ -283,6 +283,8 @@ class ProfileScore(msgspec.Struct, frozen=True, kw_only=True):
     coverage: str
     """The problems that the score covers, and why not all."""
     signature: str
+    findings: tuple[dict[str, str | int], ...] = ()
+    """What is wrong with the samples, as these rules take them: for each ``name``, ``rows``, ``text``."""
 
 
 class ProfileRuling(msgspec.Struct, frozen=True, kw_only=True):
