@@ -274,6 +274,16 @@ def test_prompts_of_other_problems(right, remedy):
     assert remedy in finding.text
 
 
+def test_one_prompt_for_all_rows():
+    """Where rows pass, the field has something else than their prompts, and the ids are right."""
+    observer = InputObserver("raw")
+    for number in range(6):
+        task = msgspec.structs.replace(CPP, id=f"T/{number}", prompt=f"int f{number}() {{\n")
+        observer.observe(task, completion(number, "return 1; }", prompt="int f0() {\n"))
+        observer.judge(number, "passed" if number < 5 else "failed", "exit status 1")
+    assert [] == names(observer.report(rows=6))
+
+
 def test_equal_prompts_are_of_no_other_problem():
     """Problems that differ in their suffix alone may have one prompt; rows may have prompts in words."""
     observer = InputObserver("raw")

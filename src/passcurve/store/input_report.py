@@ -227,7 +227,7 @@ class InputObserver:
         is_prompt = 2 * counts["prompt alone"] > seen
         # What passcurve has sampled itself is no concatenation.
         repeated = self._copies.finding() if temperature is None else None
-        others = self._prompts.of_others(seen)
+        others = self._prompts.of_others(seen, self._reasons.failed)
         candidates = [
             self._missing.no_field(seen, withholds=withholds),
             self._missing.lists_of_code(seen),

@@ -33,12 +33,17 @@ class PromptComparison:
         if prompt and theirs != ours and (key in self._strange or len(self._strange) < _MAX_KEPT):
             self._strange[key] += 1
 
-    def of_others(self, seen: int) -> Finding | None:
-        """Return the finding on those of so many rows whose prompt is that of another problem."""
+    def of_others(self, seen: int, failed: int) -> Finding | None:
+        """Return the finding on those of so many rows whose prompt is that of another problem.
+
+        Where hardly any of the rows has failed, the prompts are wrong, and not the ids.
+        """
         moved = {task: self._owners[key] for task, key in self._strange if self._owners.get(key)}
         if not moved:
             return None
         rows = sum(count for (_, key), count in self._strange.items() if self._owners.get(key))
+        if rows > 2 * failed:
+            return None
         task, owner = next(iter(moved.items()))
         text = (
             f"the `prompt` of {n_rows(rows)} is that of another problem, that of {task!r} the one of {owner!r}, so the "

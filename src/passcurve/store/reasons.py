@@ -61,7 +61,8 @@ class ReasonTracker:
     """Counts why rows do not pass."""
 
     def __init__(self) -> None:
-        self._failed = 0
+        self.failed = 0
+        """Rows that have a verdict and did not pass."""
         self._messages: dict[tuple[Status, str], int] = {}
         """Rows by status and message; once there are many, by exception alone."""
         self._reading = 0
@@ -73,7 +74,7 @@ class ReasonTracker:
 
     def add(self, status: Status, message: str) -> None:
         """Take a row that did not pass."""
-        self._failed += status != "void"
+        self.failed += status != "void"
         # On one line, as the finding is that shows it.
         message = " ".join(without_test(message).split())
         key = (status, message)
@@ -130,9 +131,9 @@ class ReasonTracker:
         packages = self._count_by(pattern)
         if missing := _missing_import(names, rows) or _missing_package(packages, rows, language):
             return missing
-        if any(2 * other.rows > self._failed for other in others if other.name not in ("mixture", "equal_programs")):
+        if any(2 * other.rows > self.failed for other in others if other.name not in ("mixture", "equal_programs")):
             return None
-        if self._failed < _MIN_ROWS or self._failed < _SHARE * rows:
+        if self.failed < _MIN_ROWS or self.failed < _SHARE * rows:
             return None
         kinds: Counter[tuple[Status, str]] = Counter()
         for (status, message), count in self._messages.items():
@@ -149,7 +150,7 @@ class ReasonTracker:
         share = _LOST_SHARE if kind == "NameError" else _SHARE
         if count >= share * rows and status != "compile" and (status, kind) not in _WRONG:
             return Finding(name="one_reason", rows=count, text=self._one_reason(status, kind, count, rows))
-        if self._failed < rows or rows < _ALL_ROWS:
+        if self.failed < rows or rows < _ALL_ROWS:
             return None
         listed = ", ".join(f"{count:,} {kind or status}" for (status, kind), count in kinds.most_common(3))
         text = f"none of {rows:,} rows passes ({listed}); {_LOOK}, and check that the task ids belong to the texts"
