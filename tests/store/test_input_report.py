@@ -570,6 +570,41 @@ def test_cut_texts_in_other_languages(text, form, tests):
     assert ["truncated"] == names(cut_script(text, language="cpp", message=message, tests=tests, form=form))
 
 
+@pytest.mark.parametrize("language", ["cpp", "js"])
+@pytest.mark.parametrize(
+    "text", ["def f(x):\n    return x", "from typing import List\n\ndef f(x: int) -> int:  # adds\n    return x\n"]
+)
+def test_python_in_place_of_another_language(text, language):
+    """A text in Python was not cut off: it is in the wrong language."""
+    (finding,) = cut_script(
+        text, language=language, message="SyntaxError: Unexpected identifier", form="solution"
+    ).findings
+    assert "other_language" == finding.name
+    assert "1 row seems to be in Python" in finding.text
+
+
+@pytest.mark.parametrize(
+    ("message", "remedy"),
+    [
+        ("test.cpp:9:3: error: 'f' was not declared in this scope", "look whether the task ids belong"),
+        ("test.cpp:9:3: error: expected ';'", "passcurve autopsy compares"),
+    ],
+)
+def test_names_that_a_compiler_lacks(message, remedy):
+    """No policy of extraction finds a function that is not there."""
+    texts = [f"    return {row};\n" for row in range(12)]
+    (finding,) = cut_script(*texts, language="cpp", message=message, tests="}\nint main() {}\n").findings
+    assert "broken" == finding.name
+    assert remedy in finding.text
+
+
+def test_repeated_prompts_explain_what_does_not_compile():
+    """One line tells the cause, and none that so many rows do not compile."""
+    texts = [f"f(x) {{\n    return {row};\n}}\n" for row in range(12)]
+    report = cut_script(*texts, language="cpp", message="error: a function-definition is not allowed here")
+    assert ["holds_prompt"] == names(report)
+
+
 @pytest.mark.parametrize(
     ("text", "form"),
     [

@@ -15,7 +15,14 @@ from passcurve.store.missing_text import MissingText
 from passcurve.store.mixture import MixtureTracker
 from passcurve.store.prompts import PromptComparison
 from passcurve.store.question_answers import AnswerTracker, unreadable_answers
-from passcurve.store.reasons import ReasonTracker, is_syntax_error, is_wrong_answer, lacks_import
+from passcurve.store.reasons import (
+    LACKS_NAME,
+    NAME_REMEDY,
+    ReasonTracker,
+    is_syntax_error,
+    is_wrong_answer,
+    lacks_import,
+)
 from passcurve.store.replies import text_in_json
 from passcurve.store.samples import CUT_OFF, MalformedLine
 from passcurve.store.stray_characters import StrayCharacterTracker
@@ -364,15 +371,14 @@ class InputObserver:
         rows = self._counts["broken"]
         has_questions = 2 * self._answers.rows > len(self._copies)
         share = _MANY_SHARE if self._is_taken_whole and not has_questions else _REPLIES_SHARE
-        if rows < _MANY_ROWS or rows <= share * len(self._copies):
+        if rows < _MANY_ROWS or rows <= share * len(self._copies) or 2 * self._counts["prompt"] > rows:
             return None
         if has_questions:
             return unreadable_answers(rows, self._reasons.of_status("failed", "SyntaxError"), self._extract)
         error = self._reasons.of_status("compile")
-        text = (
-            f"{n_rows(rows)} do not compile, most of all by {error}; "
-            "passcurve autopsy compares ways to extract the code, passcurve show tells the error of a sample"
-        )
+        compare = "passcurve autopsy compares ways to extract the code, passcurve show tells the error of a sample"
+        remedy = NAME_REMEDY if LACKS_NAME.search(error) else compare
+        text = f"{n_rows(rows)} do not compile, most of all by {error}; {remedy}"
         return Finding(name="broken", rows=rows, text=text)
 
 

@@ -41,9 +41,14 @@ _MODULES = frozenset(
 )
 _IMPORTS = _MODULES | frozenset(typing.__all__)
 """Names that programs use without their import, which some harnesses put before them."""
+NAME_REMEDY = "look whether the task ids belong to these texts, or a name is lost"
+LACKS_NAME = re.compile(
+    r"not declared in this scope|cannot find symbol|cannot find (?:name|function|value)|undefined: "
+)
+"""What compilers say of a name that nothing defines."""
 _REMEDIES = {
-    "NameError": "look whether the task ids belong to these texts, or a name is lost",
-    "ReferenceError": "look whether the task ids belong to these texts, or a name is lost",
+    "NameError": NAME_REMEDY,
+    "ReferenceError": NAME_REMEDY,
     "EOFError": "they read standard input, but the tests call a function",
     "SystemExit": "they end the process; look at one with passcurve show",
     "ModuleNotFoundError": "--packages adds packages to what samples may import",

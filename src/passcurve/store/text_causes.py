@@ -23,6 +23,7 @@ from passcurve.store.text_faults import (
     NUL,
     NUMBERS,
     OPEN,
+    PYTHON,
     QUOTED,
     QUOTES,
     REFUSAL,
@@ -57,6 +58,7 @@ CAUSES = (
     (DIFF, "diff"),
     (DOCTEST, "doctest"),
     (LANGUAGE, "language"),
+    (PYTHON, "python"),
     (FLAT, "flat"),
     (FLUSH, "flush"),
     (TABS, "tabs"),
@@ -117,6 +119,7 @@ _TEXTS = {
     "diff": ("are", "a diff and no program; apply it, or ask for whole programs"),
     "doctest": ("begin", "with the prompt >>> of a session and cannot compile; remove >>> and ... from the lines"),
     "language": ("seem", "to be in another language than Python and do not compile"),
+    "python": ("seem", "to be in Python, and the benchmark asks for another language"),
     "flush": (
         "begin",
         "without the indentation of a function's body and cannot compile; if it was stripped, use --extract auto "
@@ -156,6 +159,7 @@ _NAMES = {
     "diff": "diffs",
     "doctest": "doctest_prompts",
     "language": "other_language",
+    "python": "other_language",
     "flush": "lost_indentation",
     "tabs": "mixed_indentation",
     "next": "not_cut",

@@ -55,6 +55,9 @@ _LANGUAGE = re.compile(
     r"import java|fn \w+|func \w+|<\?php|(?:int|bool|string|vector<.*>|double|void) \w+\()",
     re.MULTILINE,
 )
+_PYTHON = re.compile(
+    r"^(?:async )?def \w+\([^{\n]*\)(?: ->[^{\n]*)?:[ \t]*(?:#.*)?$|^from \w+ import [\w, ]+$", re.MULTILINE
+)
 _REQUEST = re.compile(
     r"\W*(?:(?:api |http |server |openai |anthropic )?error\b(?: code)?:|(?:error )?(?:429|5\d\d)\b|rate limit|"
     r"internal server error|service unavailable|bad gateway|gateway time-?out|request timed out|connection error)",
@@ -84,9 +87,9 @@ SPACES, QUOTES, QUOTED, JSON = 1 << 19, 1 << 20, 1 << 21, 1 << 22
 """It has no-break spaces for indentation, has typographic quotes, is one quoted string, is JSON."""
 FLAT, THINKING, TABLE = 1 << 23, 1 << 24, 1 << 25
 """It has blocks and no indentation, has thinking without an end, stands between quotes as in a table."""
-TOOL, NUMBERS, DEFINES, CUT = 1 << 26, 1 << 27, 1 << 28, 1 << 29
+TOOL, NUMBERS, DEFINES, CUT, PYTHON = 1 << 26, 1 << 27, 1 << 28, 1 << 29, 1 << 30
 """It calls a tool, has a number before each line, defines functions and calls none where a program is run, ends amid
-a block in another language than Python."""
+a block in another language than Python, is in Python where another language is asked for."""
 FOR_ROWS = ~(PROMPT | CONTINUATION | METHOD)
 """Bits that count only in a program that does not compile, or does not pass."""
 
@@ -98,7 +101,7 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
     # The body of a function begins with spaces, and is nothing else.
     if not text.startswith("    ") or "{" in text:
         # An answer may be a text or a dictionary.
-        bits |= _kind(text) & ~((0 if is_python else LANGUAGE) | (JSON | QUOTED if is_expression else 0))
+        bits |= _kind(text, is_python=is_python) & ~(JSON | QUOTED if is_expression else 0)
     if ("<" in text or "[T" in text) and _TOOL.search(text):
         bits |= TOOL
     if is_python and _NUMBERS.search(text):
@@ -152,8 +155,8 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
     return bits | FLUSH if is_flush and (not _TOP_LEVEL.match(head) or _is_flush_body(head)) else bits
 
 
-def _kind(text: str) -> int:
-    """Return the bits of a text that is something else than a program of Python."""
+def _kind(text: str, *, is_python: bool) -> int:
+    """Return the bits of a text that is something else than a program of its language."""
     head = text[:_HEAD_CHARACTERS].lstrip()
     sign = head[:1]
     if sign in "{[`":
@@ -176,6 +179,8 @@ def _kind(text: str) -> int:
             return REFUSAL
         if len(text) <= _HEAD_CHARACTERS and _REQUEST.match(head):
             return REQUEST
+    if not is_python:
+        return PYTHON if _PYTHON.search(head) else 0
     return LANGUAGE if "{" in text and _LANGUAGE.search(head) else 0
 
 
