@@ -572,7 +572,13 @@ def test_cut_texts_in_other_languages(text, form, tests):
 
 @pytest.mark.parametrize("language", ["cpp", "js"])
 @pytest.mark.parametrize(
-    "text", ["def f(x):\n    return x", "from typing import List\n\ndef f(x: int) -> int:  # adds\n    return x\n"]
+    "text",
+    [
+        "def f(x):\n    return x",
+        "from typing import List\n\ndef f(x: int) -> int:  # adds\n    return x\n",
+        "import sys\nprint(1)",
+        "a, b = map(int, input().split())\nprint(a + b)",
+    ],
 )
 def test_python_in_place_of_another_language(text, language):
     """A text in Python was not cut off: it is in the wrong language."""

@@ -56,7 +56,9 @@ _LANGUAGE = re.compile(
     re.MULTILINE,
 )
 _PYTHON = re.compile(
-    r"^(?:async )?def \w+\([^{\n]*\)(?: ->[^{\n]*)?:[ \t]*(?:#.*)?$|^from \w+ import [\w, ]+$", re.MULTILINE
+    r"^(?:(?:async )?def \w+\([^{\n]*\)(?: ->[^{\n]*)?:[ \t]*(?:#.*)?|from \w+ import [\w, *]+|"
+    r"import (?:sys|math|re|os|heapq|bisect|itertools|collections|functools)|[\w, ]+ = [^{;\n]*\binput\(\)[^{;\n]*)$",
+    re.MULTILINE,
 )
 _REQUEST = re.compile(
     r"\W*(?:(?:api |http |server |openai |anthropic )?error\b(?: code)?:|(?:error )?(?:429|5\d\d)\b|rate limit|"
