@@ -249,6 +249,52 @@ def test_asyncio(starter):
     asyncio.run(main())
 
 
+def test_rows_are_put_in_piece_by_piece(starter):
+    """While many rows are put in the loop has its turns; all wait from the start, and are judged at an early end."""
+    before = live_judges()
+
+    async def main() -> None:
+        rows = [starter.right() | {"completion": starter.right()["completion"] + f"# {n}\n"} for n in range(4000)]
+        async with pc.AsyncJudge("starter", workers=2) as judge:
+            (live,) = (live for live in live_judges() if live not in before)
+            judgements = judge.judge_each(rows)
+            turns, waiting = 0, judge.waiting
+            # The judge itself knows of those that were put in.
+            while judge.waiting > live.waiting:
+                await asyncio.sleep(0)
+                turns += 1
+            assert waiting > 3900
+            assert turns > 100
+            del judgements
+            last = asyncio.create_task(judge.judge(rows[:500]))
+            await asyncio.sleep(0)
+        assert [*range(500)] == [judgement.index for judgement in await last]
+
+    asyncio.run(main())
+
+
+def test_rows_of_a_loop_that_is_closed(starter):
+    """Rows that a closed loop has not put in keep no other loop from its end."""
+    rows = [starter.right() | {"completion": starter.right()["completion"] + f"# {n}\n"} for n in range(2000)]
+    judge = pc.AsyncJudge("starter", workers=1)
+
+    async def begin() -> object:
+        await judge.__aenter__()
+        return judge.judge_each(rows)
+
+    async def end() -> None:
+        async with asyncio.timeout(30):
+            assert await judge.judge(rows[:1])
+            await judge.__aexit__(None, None, None)
+
+    loop = asyncio.new_event_loop()
+    judgements = loop.run_until_complete(begin())
+    loop.close()
+    assert judge.waiting > 1000
+    asyncio.run(end())
+    del judgements
+
+
 @pytest.mark.ci
 def test_workers_that_die_cost_nobody_a_verdict(starter):
     """Whatever is killed of the sandbox, every sample has the verdict that it deserves, or none at all."""

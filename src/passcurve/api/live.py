@@ -161,6 +161,8 @@ class AsyncJudge(Judge):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Judge what is there, and end the sandbox."""
+        if isinstance(self._judge, LocalJudge):
+            await self._judge.finish_entering()
         await asyncio.to_thread(self.close)
 
     async def judge(self, rows: Iterable[Row], *, client: str = "") -> list[Judgement]:
@@ -171,5 +173,8 @@ class AsyncJudge(Judge):
         return await self._started().judge_async(rows, client)
 
     def judge_each(self, rows: Iterable[Row], *, client: str = "") -> AsyncIterator[Judgement]:
-        """Yield what became of each row, as it becomes known; the rows are put in at once, and clients take turns."""
+        """Yield what became of each row, as it becomes known; clients take turns.
+
+        The rows are put in whether anybody reads or not.
+        """
         return self._started().stream_async(rows, client)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import threading
 import weakref
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, as_completed
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ import msgspec
 
 from passcurve.api.judgement import Judgement, Row, list_rows
 from passcurve.bench.inline import InlineProblem, read_inline
-from passcurve.errors import DataError, UsageError, nearest
+from passcurve.errors import DataError, PasscurveError, UsageError, nearest
 from passcurve.judging.fair_queue import Owner
 from passcurve.judging.live import LiveJudge, VerdictFuture
 from passcurve.judging.request import Request
@@ -25,6 +26,9 @@ NO_BENCHMARK = Benchmark(name="inline", source="", digest="", problems=())
 MOST_TIMEOUT_S = 600.0
 """Longest time limit that a row may set."""
 _MOST_SHOWN = 200
+_PIECE = 16
+"""Rows that are put in at a turn of a loop: each takes up to some milliseconds where the judge is busy."""
+_LOOK_S = 0.01
 
 
 class LocalJudge:
@@ -37,6 +41,8 @@ class LocalJudge:
         """For problems in the other kind of language that come with samples."""
         self._lock = threading.Lock()
         self._batches = itertools.count()
+        self._entering: set[_Batch] = set()
+        """Batches of which some rows are still to be put in."""
 
     def start(self) -> None:
         """Start the sandbox.  Raises UsageError where it is started."""
@@ -77,30 +83,63 @@ class LocalJudge:
 
     async def judge_async(self, rows: Iterable[Row], client: str) -> list[Judgement]:
         """Return what became of each row, in their order; clients take turns."""
-        orders = self._submit_all(rows, client)
-        verdicts = await asyncio.gather(*(asyncio.wrap_future(order.future) for order in orders))
-        return [order.judgement(verdict) for order, verdict in zip(orders, verdicts, strict=True)]
+        judgements = [judgement async for judgement in self.stream_async(rows, client)]
+        return sorted(judgements, key=lambda judgement: judgement.index)
 
     def stream_async(self, rows: Iterable[Row], client: str) -> AsyncIterator[Judgement]:
-        """Yield what became of each row, as it becomes known; the rows are put in at once, and clients take turns."""
-        orders = self._submit_all(rows, client)
-        judgements = self._as_known(orders)
+        """Yield what became of each row, as it becomes known; clients take turns.
+
+        The rows are put in whether anybody reads or not, in pieces: the loop has its turn after each.
+        """
+        batch = self._batch(rows, client)
+        batch.put_piece()
+        try:
+            # The loop itself keeps no task alive.
+            batch.task = asyncio.get_running_loop().create_task(self._put_in(batch))
+        except RuntimeError:
+            batch.put_all()
+        else:
+            self._entering.add(batch)
+        judgements = self._as_known(batch)
         # One that is left before it has begun runs no part of itself, and would leave all rows to be judged.
-        weakref.finalize(judgements, _cancel_all, [order.future for order in orders]).atexit = False
+        weakref.finalize(judgements, batch.leave).atexit = False
         return judgements
 
-    async def _as_known(self, orders: list[_Order]) -> AsyncIterator[Judgement]:
-        async def wait(order: _Order) -> Judgement:
-            return order.judgement(await asyncio.wrap_future(order.future))
-
-        tasks = [asyncio.ensure_future(wait(order)) for order in orders]
+    async def _put_in(self, batch: _Batch) -> None:
         try:
-            for task in asyncio.as_completed(tasks):
-                yield await task
+            while batch.missing:
+                await asyncio.sleep(0)
+                batch.put_piece()
+        except PasscurveError as error:
+            batch.fail(error)
+        finally:
+            self._entering.discard(batch)
+
+    async def _as_known(self, batch: _Batch) -> AsyncIterator[Judgement]:
+        loop, results = asyncio.get_running_loop(), asyncio.Queue[_Order | None]()
+
+        def announce(order: _Order | None) -> None:
+            # Who waited may be gone, and the loop with it.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(results.put_nowait, order)
+
+        try:
+            batch.watch(announce)
+            for _ in batch.samples:
+                order = await results.get()
+                if order is None:
+                    batch.check()
+                else:
+                    yield order.judgement(order.future.result())
         finally:
             # Where nobody reads on, the rest is not judged.
-            for task in tasks:
-                task.cancel()
+            batch.leave()
+
+    async def finish_entering(self) -> None:
+        """Wait until all rows so far are put in; those of a loop that was closed never are."""
+        loop = asyncio.get_running_loop()
+        while any(batch.missing for batch in tuple(self._entering) if batch.task and batch.task.get_loop() is loop):
+            await asyncio.sleep(_LOOK_S)
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -115,7 +154,8 @@ class LocalJudge:
     @property
     def waiting(self) -> int:
         """Return how many samples have no verdict yet."""
-        return sum(live.waiting for live in (self._live, self._other) if live is not None)
+        entering = sum(batch.missing for batch in tuple(self._entering))
+        return entering + sum(live.waiting for live in (self._live, self._other) if live is not None)
 
     @property
     def is_alive(self) -> bool:
@@ -145,19 +185,16 @@ class LocalJudge:
         return _Order(index, sample, sample.live.submit(sample.problem, sample.form, sample.text, owner))
 
     def _submit_all(self, rows: Iterable[Row], client: str) -> list[_Order]:
+        batch = self._batch(rows, client)
+        batch.put_all()
+        return batch.orders
+
+    def _batch(self, rows: Iterable[Row], client: str) -> _Batch:
         # All or none: a batch with a wrong row is not judged in part.
         samples = [self._sample_of(row) for row in list_rows(rows)]
         # Clients take turns, and so do the batches of each: a small one does not wait for all of a large one.
         owner = (client, next(self._batches))
-        orders: list[_Order] = []
-        try:
-            for index, sample in enumerate(samples):
-                orders.append(self._submit(index, sample, owner))
-        except BaseException:
-            # After an interruption nobody waits for those that are in.
-            _cancel_all(order.future for order in orders)
-            raise
-        return orders
+        return _Batch(samples, lambda index: self._submit(index, samples[index], owner))
 
     def _sample_of(self, row: Row) -> _Sample:
         live = self._started()
@@ -225,9 +262,67 @@ class _Order(NamedTuple):
         )
 
 
-def _cancel_all(futures: Iterable[Future[Verdict]]) -> None:
-    for future in futures:
-        future.cancel()
+class _Batch:
+    """Samples that are put in one after another; ``submit`` puts in the one of an index."""
+
+    def __init__(self, samples: list[_Sample], submit: Callable[[int], _Order]) -> None:
+        self.samples, self._submit = samples, submit
+        self.orders: list[_Order] = []
+        """Those that are in."""
+        self.task: asyncio.Task[None] | None = None
+        """What puts in the rest."""
+        self._is_left = False
+        self._error: PasscurveError | None = None
+        self._announce: Callable[[_Order | None], None] | None = None
+
+    @property
+    def missing(self) -> int:
+        """Return how many are still to be put in."""
+        return 0 if self._is_left or self._error else len(self.samples) - len(self.orders)
+
+    def put_piece(self, most: int = _PIECE) -> None:
+        """Put in the next ones; where that fails, or is interrupted, nobody waits for those that are in."""
+        try:
+            for index in range(len(self.orders), len(self.orders) + min(most, self.missing)):
+                order = self._submit(index)
+                self.orders.append(order)
+                if self._announce is not None:
+                    self._call_when_known(order, self._announce)
+        except BaseException:
+            self.leave()
+            raise
+
+    def put_all(self) -> None:
+        """Put in all."""
+        self.put_piece(len(self.samples))
+
+    def watch(self, announce: Callable[[_Order | None], None]) -> None:
+        """Call ``announce`` with each order whose verdict is known, from any thread, and with None after a failure."""
+        self._announce = announce
+        for order in self.orders:
+            self._call_when_known(order, announce)
+        if self._error is not None:
+            announce(None)
+
+    def _call_when_known(self, order: _Order, announce: Callable[[_Order | None], None]) -> None:
+        order.future.add_done_callback(lambda _: announce(order))
+
+    def fail(self, error: PasscurveError) -> None:
+        """Take note of why the rest cannot be put in."""
+        self._error = error
+        if self._announce is not None:
+            self._announce(None)
+
+    def check(self) -> None:
+        """Raise why the rest could not be put in."""
+        if self._error is not None:
+            raise self._error
+
+    def leave(self) -> None:
+        """Have the rest not judged: nobody waits for it."""
+        self._is_left = True
+        for order in self.orders:
+            order.future.cancel()
 
 
 def _fields(row: Row) -> tuple[str, str, str | None]:
