@@ -48,6 +48,7 @@ NO_PROGRAMS = [
         "html.unescape",
         words=AUTO,
     ),
+    texts("quoted bytes", repr(b"    y = 1\n    return x + N\n"), "quoted_text", "ast.literal_eval"),
     texts("quoted texts", repr("    y = 1\n    return x + N\n"), "quoted_text", "ast.literal_eval"),
     texts("JSON for code", json.dumps({"code": "def f(x):\n    return x + N\n"}), "json_text", "fromjson"),
     texts("JSON in a fence", '```json\n{"code": "def f(x): return x + N"}\n```', "json_text", "gsub("),

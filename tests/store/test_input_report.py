@@ -426,10 +426,12 @@ def test_bodies_without_a_first_line(extract, form, prompt):
         ("class Solution:\n    def solve(\n        self, n\n    ):\n        return n\n", ["no_main"]),
         ("def solve(\n    n\n):\n    return n\n\nsolve(input())\n", []),
         ("if True:\n    print(input())\n", []),
+        ("n = int(input('How many? '))\nprint(n)\n", ["input_prompts"]),
+        ("# n = int(input('How many? '))\nn = input('')\nprint(n)\n", []),
     ],
 )
 def test_definitions_in_place_of_a_program(extract, text, expected):
-    """A program on standard input that calls nothing writes nothing; the same text is right where it is called."""
+    """A program on standard input that calls nothing, or writes what it asks for, has not the output that is wanted."""
     check = Cases(suites=(Suite(name="tests", count=1),), inputs=b"", via="stdin")
     problem = Problem(id="T/0", prompt="", entry_point="", check=check)
     text = text if extract == "raw" else f"Here it is:\n\n```python\n{text}```\nIt is right.\n"

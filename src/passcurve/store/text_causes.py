@@ -6,6 +6,7 @@ from functools import cache
 
 from passcurve.diagnosis import Finding
 from passcurve.store.text_faults import (
+    ASKS,
     BODY,
     CHATTY,
     CUT,
@@ -67,10 +68,11 @@ CAUSES = (
     (OPEN, "open"),
     (CUT, "cut"),
     (DEFINES, "defines"),
+    (ASKS, "asks"),
     (NEXT, BEHIND),
 )
 """Bits of a program that does not compile, or ends early, with the name of the cause, the surest first."""
-ALWAYS = frozenset(("json", "quoted", "thinking", "defines"))
+ALWAYS = frozenset(("json", "quoted", "thinking", "defines", "asks"))
 """Causes that keep a text from passing although it may compile."""
 BEFORE_CUTS = frozenset(("escaped", "spaces", "quotes"))
 """The same where the extraction may cut a text to what compiles."""
@@ -86,6 +88,11 @@ _TEXTS = {
         "define",
         "functions or classes and call none, where the tests run a program on standard input; ask for whole programs "
         "that read their input and print the answer",
+    ),
+    "asks": (
+        "ask",
+        "for their input with a text, as in input('n: '), which stands in front of the answer in their output; ask for "
+        "programs that write nothing but the answer",
     ),
     "tool": ("call", "a tool in place of an answer; take the program out of its arguments, or ask without tools"),
     "numbers": (
@@ -106,7 +113,10 @@ _TEXTS = {
         "have",
         "line ends written as two characters (\\n) and do not compile; they were escaped twice: decode them again",
     ),
-    "quoted": ("are", "one quoted string and no program, as repr() writes it; decode them: ast.literal_eval"),
+    "quoted": (
+        "are",
+        "one quoted string and no program, as repr() writes it; decode them: ast.literal_eval, then .decode() if bytes",
+    ),
     "table": (
         "stand",
         "between quotes, as a table (CSV) has text, and cannot compile; read the table with a parser of CSV",
@@ -145,6 +155,7 @@ _NAMES = {
     "thinking": "open_thinking",
     "json": "json_text",
     "defines": "no_main",
+    "asks": "input_prompts",
     "tool": "tool_calls",
     "numbers": "line_numbers",
     "token": "special_tokens",
@@ -170,6 +181,7 @@ _SINGULAR = {
     "begin": "begins",
     "go": "goes",
     "are": "is",
+    "ask": "asks",
     "call": "calls",
     "define": "defines",
     "refuse": "refuses",

@@ -40,6 +40,8 @@ _FENCED_PIECES = 3
 _DEFINITION = re.compile(r"^(?:def|class) ", re.MULTILINE)
 _STATEMENT = re.compile(r"^(?!(?:async )?def |class |import |from |@|#)[^\s)\]}]", re.MULTILINE)
 """A line at the margin that is no definition, import or comment, nor the end of one."""
+_PROMPTING = re.compile(r"^(?![ \t]*#).*\binput\([fr]?['\"](?!['\"])", re.MULTILINE)
+"""A call that writes a text before it reads a line."""
 _CLOSING = dict(THINKING_TAGS)
 _THINKING = re.compile(rf"\s*({'|'.join(map(re.escape, _CLOSING))})")
 _BLOCK = re.compile(r"^(?:def |if |for |while |else:|elif |class |try:|with ).*:\n\w", re.MULTILINE)
@@ -89,9 +91,10 @@ SPACES, QUOTES, QUOTED, JSON = 1 << 19, 1 << 20, 1 << 21, 1 << 22
 """It has no-break spaces for indentation, has typographic quotes, is one quoted string, is JSON."""
 FLAT, THINKING, TABLE = 1 << 23, 1 << 24, 1 << 25
 """It has blocks and no indentation, has thinking without an end, stands between quotes as in a table."""
-TOOL, NUMBERS, DEFINES, CUT, PYTHON = 1 << 26, 1 << 27, 1 << 28, 1 << 29, 1 << 30
+TOOL, NUMBERS, DEFINES, CUT, PYTHON, ASKS = 1 << 26, 1 << 27, 1 << 28, 1 << 29, 1 << 30, 1 << 31
 """It calls a tool, has a number before each line, defines functions and calls none where a program is run, ends amid
-a block in another language than Python, is in Python where another language is asked for."""
+a block in another language than Python, is in Python where another language is asked for, asks for its input with a
+text that stands in its output."""
 FOR_ROWS = ~(PROMPT | CONTINUATION | METHOD)
 """Bits that count only in a program that does not compile, or does not pass."""
 
@@ -108,9 +111,9 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
         bits |= TOOL
     if is_python and _NUMBERS.search(text):
         bits |= NUMBERS
-    if isinstance(problem.check, Cases) and problem.check.via == "stdin" and _only_defines(text):
+    if faults := _script_faults(problem, text):
         # Where its fence ends, so does the program.
-        bits = bits & ~(OPEN if "```" in text else 0) | DEFINES
+        bits = bits & ~(OPEN if "```" in text else 0) | faults
     if "&" in text and _ENTITY.search(text):
         bits |= ESCAPED
     if (tag := _THINKING.match(text)) and _CLOSING[tag[1]] not in text:
@@ -167,8 +170,9 @@ def _kind(text: str, *, is_python: bool) -> int:
             return JSON
         if inner.startswith(('["', "['")) and "\\n" in inner and _CODE.search(inner):
             return JSON
-    if sign in "'\"":
-        end = text.strip()
+    if sign in "'\"" or head.startswith(("b'", 'b"')):
+        end = text.strip().removeprefix("b")
+        sign = end[:1]
         if sign == '"' == end[-1] and "\n" in end and '"' not in end[1:-1].replace('""', ""):
             return TABLE
         return QUOTED if len(end) > 1 and end[-1] == sign and "\n" not in end and "\\n" in end else 0
@@ -202,10 +206,23 @@ def _characters(problem: Problem, text: str) -> int:
     return bits
 
 
-def _only_defines(text: str) -> bool:
-    """Tell whether a script, or the last fenced block of a reply, has definitions and imports alone."""
+def _script_faults(problem: Problem, text: str) -> int:
+    """Return the bits of a program on standard input; none for any other text."""
+    if not isinstance(problem.check, Cases) or problem.check.via != "stdin":
+        return 0
+    script = _script_of(text)
+    asks = not language_of(problem.check) and _PROMPTING.search(script) is not None
+    return (DEFINES if _only_defines(script) else 0) | (ASKS if asks else 0)
+
+
+def _script_of(text: str) -> str:
+    """Return a script, or the last fenced block of a reply."""
     pieces = text.split("```")
-    code = pieces[-2].partition("\n")[2] if len(pieces) >= _FENCED_PIECES else text
+    return pieces[-2].partition("\n")[2] if len(pieces) >= _FENCED_PIECES else text
+
+
+def _only_defines(code: str) -> bool:
+    """Tell whether a script has definitions and imports alone."""
     return _DEFINITION.search(code) is not None and _STATEMENT.search(code) is None
 
 
