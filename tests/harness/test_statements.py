@@ -51,6 +51,18 @@ def test_assertions_are_counted(jail: Jailed, mode: Literal["referee", "shared"]
     assert "oA==" == verdict.suites[0].outcomes
 
 
+@pytest.mark.parametrize("all_tests", [False, True])
+def test_no_program_goes_on_with_the_assertions(jail: Jailed, all_tests: bool):
+    """What goes over them is no object that a program finds; where it was, those that it took never ran."""
+    program = (
+        "import gc\ndef f(x):\n    for found in gc.get_objects():\n        if type(found) is type(iter(())):\n"
+        "            if any(type(one) is tuple and f.__code__.__class__ in map(type, one)"
+        " for one in gc.get_referents(found)):\n"
+        "                list(found)\n    return 1\n"
+    )
+    assert ("failed", 1) == counts(judge(jail, program, mode="shared", all_tests=all_tests))[::3]
+
+
 def counts(verdict: Verdict) -> tuple[str, int, int, int]:
     """Return the status of a verdict and the counts of its only suite."""
     (suite,) = verdict.suites

@@ -79,6 +79,28 @@ def test_suites(jail: Jailed, is_alone: bool, suites: list[list[int]]):
     assert [[3, 3, -1], [1, 1, -1], [1, 1, -1]] == report["suites"]
 
 
+JOB = "import sys\nframe = sys._getframe()\nwhile 'job' not in frame.f_locals:\n    frame = frame.f_back\n"
+JOB += "job = frame.f_locals['job']\n"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "del job['suites'][1:]",
+        "job['suites'][:] = job['suites'][:1] * 2",
+        "job['suites'].clear(); job['classes'] += 'B'",
+    ],
+)
+def test_no_program_chooses_its_tests(jail: Jailed, change: str):
+    """What is to run is taken out of the job, which a program finds in the frames above, before that begins."""
+    classes = (Suite(name="B", count=1), Suite(name="C", count=1))
+    late = f"def f(x):\n    {change}\n    return 1\n"
+    for program in (f"{change}\n{WRONG}", late):
+        verdict, report = run(jail, JOB + program, SUITES, suites=classes)
+        assert ("failed", [[1, 1, -1], [1, 0, 0]]) == (verdict.status, report["suites"])
+    assert run(jail, f"{JOB}{change}\n{RIGHT}", SUITES, suites=classes)[0].passed
+
+
 def test_all_tests(jail: Jailed):
     """The tests go on after a failure, and the outcome of each is kept, of those that passed as well."""
     classes = (Suite(name="A", count=3), Suite(name="B", count=1), Suite(name="C", count=1))
@@ -250,7 +272,11 @@ def test_clocks_of_its_own(jail: Jailed):
     tests = HEAD + "class T(unittest.TestCase):\n    def test_it(self):\n        f(1)\n"
     start = "import signal, time\nburnt = time.process_time\n"
     end = "def f(x):\n    end = burnt() + 0.6\n    while burnt() < end: pass\n"
-    for change in ("time.monotonic = time.process_time = lambda: 0.0\n", "signal.setitimer = lambda *_: None\n"):
+    for change in (
+        "time.monotonic = time.process_time = lambda: 0.0\n",
+        "signal.setitimer = lambda *_: None\n",
+        f"{JOB}job['class_s'] = 0.0\n",
+    ):
         verdict, report = run(jail, start + change + end, tests, timeout_s=0.2)
         assert "timeout" == verdict.status, verdict
         assert [[1, 0, 0]] == report["suites"]

@@ -67,9 +67,10 @@ def _run(send_report: Callable[[SharedReport], None], job: StatementJob, size: i
         monitor.restore()
         run(setup, names)
         monitor.keep_tests()
-        for statement in statements:
+        # By number: a sample finds an iterator over a tuple, and can go on with it.
+        for number in range(len(statements)):
             try:
-                run(statement, names)
+                run(statements[number], names)
             except BaseException as error:
                 outcomes.append(False)
                 failure = error if failure is None else failure

@@ -50,6 +50,10 @@ def _run(send_report: Callable[[SharedReport], None], job: UnitTestJob, size: in
     This is one function: a sample can change the code of a function that is called later, not of one that runs.
     """
     run, test = exec, job["test"].decode("utf-8", "surrogatepass")
+    # Taken out of the job, whose lists a sample can change: what is to run, and for how long.
+    planned = tuple((name, bool(is_alone)) for name, is_alone in job["suites"]) or (("", False),)
+    named, has_suites = tuple(job["classes"]), bool(job["suites"])
+    goes_on, class_s = job["all_tests"], job["class_s"]
     module, text = make_module(job, MODULE_NAME)
     names = module.__dict__
     try:
@@ -75,13 +79,15 @@ def _run(send_report: Callable[[SharedReport], None], job: UnitTestJob, size: in
         framework.restore()
         run(tests, names)
         monitor.keep_tests()
-        for name, is_alone in job["suites"] or [("", False)]:
-            classes = [name] if name else job["classes"] or framework.find_classes(names)
+        # By number: a sample finds an iterator over a tuple, and can go on with it.
+        for number in range(len(planned)):
+            name, is_alone = planned[number]
+            classes = [name] if name else [*named] or framework.find_classes(names)
             suite = SuiteRun([names[class_name] for class_name in classes], _test_names(tests, classes), framework)
             suites.append(suite)
-            if is_held or is_alone or job["all_tests"]:
-                clock = ClassClock(job["class_s"])
-                result = result_type(suite, clock, own_skips, go_on=job["all_tests"] or is_alone)
+            if is_held or is_alone or goes_on:
+                clock = ClassClock(class_s)
+                result = result_type(suite, clock, own_skips, go_on=goes_on or is_alone)
                 suite.run(result, clock)
             is_held = is_held and (is_alone or suite.has_passed)
         changes = framework.find_changes()
@@ -102,10 +108,10 @@ def _run(send_report: Callable[[SharedReport], None], job: UnitTestJob, size: in
         _complete(report, monitor, suites, job)
         send_report(report)
         raise RuntimeError
-    outcomes = [suite.bits for suite in suites] if job["suites"] and job["all_tests"] else []
+    outcomes = [suite.bits for suite in suites] if has_suites and goes_on else []
     end = b', "seen": %s, "suites": %s, "outcomes": %s}' % (
         json.dumps(monitor.find_changes()).encode(),
-        json.dumps([suite.counts for suite in suites] if job["suites"] else []).encode(),
+        json.dumps([suite.counts for suite in suites] if has_suites else []).encode(),
         json.dumps(outcomes if sum(map(len, outcomes)) < _OUTCOMES_BYTES // 2 else []).encode(),
     )
     return end.ljust(size)
