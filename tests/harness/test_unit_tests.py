@@ -304,6 +304,8 @@ KNOWN = {
     "    result.addFailure = lambda test, _: result.addSuccess(test)\n    return 1\n",
     "what the harness keeps": "import sys, unittest\ndef f(x):\n    raise unittest.SkipTest\n"
     "sys._getframe(1).f_locals['own_skips']._codes.append(f.__code__)\n",
+    "a class of the harness": "import sys\nframe = sys._getframe()\nwhile 'SuiteRun' not in frame.f_globals:\n"
+    "    frame = frame.f_back\nframe.f_globals['SuiteRun'].has_passed = True\ndef f(x):\n    return 1\n",
     "a failure that is expected": "import sys\ndef f(x):\n"
     "    type(sys._getframe(1).f_locals['self']).__unittest_expecting_failure__ = True\n    return 1\n",
 }
