@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 import tracemalloc
 from array import array
 
@@ -570,6 +571,14 @@ def test_cut_texts_in_other_languages(text, form, tests):
     """Blocks that the tests do not end show that a text was cut off, whatever the compiler says."""
     message = "error: expected primary-expression before '}' token"
     assert ["truncated"] == names(cut_script(text, language="cpp", message=message, tests=tests, form=form))
+
+
+@pytest.mark.parametrize("text", ['"\\' * (1 << 17), '"a\n' * (1 << 16), "'" * (1 << 18), "{" * (1 << 22)])
+def test_hostile_texts_are_read_once(text):
+    """Strings without an end, of which each quote might begin one, take time that grows with the text alone."""
+    began = time.process_time()
+    cut_script(text, language="cpp", message="error: stray")
+    assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize("language", ["cpp", "js"])

@@ -24,8 +24,13 @@ _OPEN_ENDS = (":", ",", "=", "+", "-", "*", "/", "%", "<", ">", "\\", ".", " and
 _TAIL_CHARACTERS = 300
 _HEADING = re.compile(r"\s*(?:if|elif|else|for|while|with|try|except|finally|def|class|async)\b[^:]*")
 """A line of Python that is to open a block, and does not."""
-_NO_CODE = re.compile(r'"(?:[^"\\\n]|\\.)*"|' + r"'(?:[^'\\\n]|\\.)'|//[^\n]*")
-"""Strings, characters and comments, in which braces mean nothing."""
+_NO_CODE = re.compile(r'"(?:[^"\\\n]++|\\.)*+(")?|' + r"'(?:[^'\\\n]|\\.)(')|//[^\n]*+")
+"""Strings, characters and comments, in which braces mean nothing; a string without an end takes the rest of its line.
+
+It reads each character once, for a text may be hostile.
+"""
+_MAX_CHARACTERS = 1 << 20
+"""Length of a text above which nobody counts its braces."""
 _STATEMENT_ENDS = (";", "}", "*/", ">")
 _WITH_SEMICOLONS = frozenset(("cpp", "c", "java", "cs", "php", "d"))
 """Languages in which each statement ends with a semicolon or a brace."""
@@ -61,7 +66,7 @@ def _is_cut_script(problem: Problem, form: str, text: str, *, is_taken_whole: bo
     It counts braces, so that only a program that does not compile is one that was cut off.  Of replies in fences, whose
     ends are prose, nothing is known.
     """
-    if not is_taken_whole and "```" in text:
+    if len(text) > _MAX_CHARACTERS or (not is_taken_whole and "```" in text):
         return False
     code = _NO_CODE.sub(_plain, text)
     if _ends_open(code, is_python=False):
@@ -101,8 +106,10 @@ def _open_braces(source: str) -> int:
 
 
 def _plain(piece: re.Match[str]) -> str:
-    """Return what stands for a string or a character, and nothing for a comment."""
-    return "" if piece[0][0] == "/" else "0"
+    """Return what stands for a string or a character, a quote for one without an end, and nothing for a comment."""
+    if piece[0][0] == "/":
+        return ""
+    return "0" if piece[1] or piece[2] else '"'
 
 
 def _end(count: int) -> str:
