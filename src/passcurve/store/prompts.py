@@ -26,11 +26,13 @@ class PromptComparison:
 
     def observe(self, problem: Problem, prompt: str) -> None:
         """Take the prompt of a row, empty where it has none."""
+        if not prompt:
+            return
         ours, theirs = (hash(text.strip()) for text in (problem.prompt, prompt))
         if self._owners.setdefault(ours, problem.id) != problem.id:
             self._owners[ours] = ""
         key = (problem.id, theirs)
-        if prompt and theirs != ours and (key in self._strange or len(self._strange) < _MAX_KEPT):
+        if theirs != ours and (key in self._strange or len(self._strange) < _MAX_KEPT):
             self._strange[key] += 1
 
     def of_others(self, seen: int, failed: int) -> Finding | None:
