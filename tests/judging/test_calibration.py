@@ -37,11 +37,11 @@ class Calibrator:
         self.jobs: list[Job] = []
         self.put_at_end = 0
 
-    def put(self, job: Job, *, at_end: bool = False) -> None:
+    def put(self, job: Job, *, first: bool = False, at_end: bool = False) -> None:
         """Queue a job."""
         self.jobs.append(job)
         self.put_at_end += at_end
-        self._scheduler.put(job, at_end=at_end)
+        self._scheduler.put(job, first=first, at_end=at_end)
 
     def calibrate(self, *problems: Problem) -> list[Calibration]:
         """Return the calibration of each problem, in their order."""
@@ -442,11 +442,11 @@ class UnstableCalibrator(Calibrator):
 
     failures = 1
 
-    def put(self, job: Job, *, at_end: bool = False) -> None:
+    def put(self, job: Job, *, first: bool = False, at_end: bool = False) -> None:
         """Queue a job."""
         if not job.without_sample and sum(not other.without_sample for other in self.jobs) < self.failures:
             job = msgspec.structs.replace(job, setup={**job.setup, "program": b"def f(*args): return 7\n"})
-        super().put(job, at_end=at_end)
+        super().put(job, first=first, at_end=at_end)
 
 
 def make_header(mode: str) -> Header:
@@ -486,7 +486,7 @@ class KilledCalibrator(Calibrator):
         self._is_over = threading.Event()
         self._killer = threading.Thread(target=self._kill, daemon=True)
 
-    def put(self, job: Job, *, at_end: bool = False) -> None:
+    def put(self, job: Job, *, first: bool = False, at_end: bool = False) -> None:
         """Queue a job, which never ends where the first plan is tried."""
         if not self._killer.ident:
             self._killer.start()
@@ -495,7 +495,7 @@ class KilledCalibrator(Calibrator):
         elif not job.without_sample:
             self._is_over.set()
             self._killer.join()
-        super().put(job, at_end=at_end)
+        super().put(job, first=first, at_end=at_end)
 
     def _kill(self) -> None:
         while not self._is_over.wait(0.3):

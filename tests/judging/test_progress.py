@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import pytest
+
+from passcurve.api.options import load_benchmark, make_request
 from passcurve.judging.plan import CheckPlan
 from passcurve.judging.request import Progress
+from passcurve.judging.run import judge
 from passcurve.store.tally import Tally
 from passcurve.types import SampleKey, Verdict
 
@@ -47,3 +54,21 @@ def test_excluded_problems_do_not_count():
     faulty = CheckPlan(fault="reference", note="broken")
     assert 0.75 == progress(JUDGED, plans=lambda: {"a": CheckPlan(), "c": faulty}).pass_at_1().value
     assert None is progress({"c": [False]}, plans=lambda: {"c": faulty}).pass_at_1().value
+
+
+def test_samples_do_not_wait_for_all_problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """How a problem is checked is found out to its end before the last ones begin, and its samples are judged then."""
+    monkeypatch.setenv("PASSCURVE_CACHE", str(tmp_path / "cache"))
+    samples = tmp_path / "s.jsonl"
+    benchmark = load_benchmark("starter")
+    rows = [{"task_id": problem.id, "completion": problem.reference} for problem in benchmark.problems]
+    samples.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    request, _ = make_request(benchmark, tmp_path / "run", {"workers": 1}, samples=samples)
+    known: list[int] = []
+
+    def watch(at: Progress) -> None:
+        if at.judged and not known:
+            known.append(sum(plan is not None for plan in at.plans().values()))
+
+    assert len(rows) == sum(count.c for count in judge(request, watch).counts)
+    assert known[0] < 20

@@ -77,6 +77,17 @@ def test_the_order():
     assert ["a", "b", "c", "d", "e"] == slots.started
 
 
+def test_what_goes_on_is_started_first():
+    """An item that is put first goes before those that came earlier, and none for the end does."""
+    slots = Slots(1)
+    scheduler: Scheduler[str, str] = Scheduler(slots)
+    scheduler.put("last", at_end=True)
+    put(scheduler, "a", "b")
+    scheduler.put("c", first=True)
+    run_all(scheduler)
+    assert ["c", "a", "b", "last"] == slots.started
+
+
 def test_last_items_wait():
     """What is queued for the end starts when nothing of the first kind is queued or running."""
     slots = Slots(2)

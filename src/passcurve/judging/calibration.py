@@ -23,8 +23,8 @@ from passcurve.types import Cases, Expression, Limits, Problem, ProgramCases, Sa
 class JobQueue(Protocol):
     """Where jobs wait for a worker."""
 
-    def put(self, item: Job, *, at_end: bool = False) -> None:
-        """Queue a job."""
+    def put(self, item: Job, *, first: bool = False, at_end: bool = False) -> None:
+        """Queue a job; ``first``: before the others."""
         ...
 
 
@@ -161,7 +161,7 @@ class Calibrations:
                 trials.calls.take_failure(outcome)
             self._running[job.tag] = (trials, retry.job)
             # Samples wait for a reference that is slow: it needs no core for itself, as its limit is its own time.
-            self._queue.put(retry.job, at_end=retry.at_end and outcome.ended != "slice")
+            self._queue.put(retry.job, first=True, at_end=retry.at_end and outcome.ended != "slice")
             return None
         if isinstance(trials, CodeTrials) and job.without_sample:
             calibration = trials.take_alone(outcome)
@@ -169,7 +169,8 @@ class Calibrations:
             key = SampleKey(problem_id=trials.problem.id, sample_index=0)
             calibration = trials.take(reach_verdict(key, job, outcome), outcome)
         if calibration is None:
-            self._try_next(trials)
+            # Before the other problems begin, so that the samples of this one need not wait for all of them.
+            self._try_next(trials, first=True)
             return None
         verdict = calibration.verdict
         is_sure = calibration.plan.fault is None and verdict is not None and verdict.passed and trials.is_sure
@@ -191,11 +192,11 @@ class Calibrations:
                 return None
         return next_attempt(job, outcome)
 
-    def _try_next(self, trials: CodeTrials | CaseTrials | ScriptTrials) -> None:
+    def _try_next(self, trials: CodeTrials | CaseTrials | ScriptTrials, *, first: bool = False) -> None:
         self._last_tag -= 1
         job = self._make_trial(trials, self._last_tag)
         self._running[job.tag] = (trials, job)
-        self._queue.put(job)
+        self._queue.put(job, first=first)
 
     def _make_trial(self, trials: CodeTrials | CaseTrials | ScriptTrials, tag: int) -> Job:
         problem, plan = trials.problem, trials.plan

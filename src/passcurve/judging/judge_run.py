@@ -313,13 +313,13 @@ class JudgeRun:
             plan = msgspec.structs.replace(plan, mode="shared")
         maker = JobMaker(problem, plan, request.limits, request.seed, all_tests=request.all_tests)
         self._makers[problem.id] = maker
-        for pending in self._pending.pop_waiting_for_plan(problem.id):
-            self._submit(pending, maker)
+        for pending in reversed(self._pending.pop_waiting_for_plan(problem.id)):
+            self._submit(pending, maker, first=True)
 
-    def _submit(self, pending: PendingProgram, maker: JobMaker) -> None:
+    def _submit(self, pending: PendingProgram, maker: JobMaker, *, first: bool = False) -> None:
         job = first_attempt(maker.make(pending.text, pending.tag))
         self._running[job.tag] = (pending, job)
-        self._scheduler.put(job)
+        self._scheduler.put(job, first=first)
 
     def _take(self, outcome: Outcome) -> None:
         if self._calibrations.owns(outcome):

@@ -80,10 +80,12 @@ class Scheduler(Generic[Item, Result]):
         """True if nothing is queued or running."""
         return not (self._ordinary or self._at_end or self._running)
 
-    def put(self, item: Item, *, at_end: bool = False) -> None:
-        """Queue an item."""
+    def put(self, item: Item, *, first: bool = False, at_end: bool = False) -> None:
+        """Queue an item; ``first``: before the ordinary ones, as what goes on or has waited elsewhere."""
         if at_end:
             self._at_end.put(item, self._owner_of(item) or NOBODY)
+        elif first:
+            self._ordinary.appendleft(item)
         else:
             self._ordinary.append(item)
 
