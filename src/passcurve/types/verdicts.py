@@ -116,8 +116,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
 
     @property
     def raised_early(self) -> bool:
-        """True when the program itself raised an exception, and no test called it or failed; unknown in shared mode."""
-        return self.mode == "referee" and bool(self.exception) and not self.calls and not self.test_line
+        """True when the program itself raised an exception, and no test called it or failed."""
+        has_run = any(suite.ran for suite in self.suites) if self.mode == "shared" else self.calls > 0
+        return bool(self.exception) and not has_run and not self.test_line
 
     def suite_passes(self) -> dict[str, bool]:
         """Return for each suite whether it passed, and all before it unless it counts alone."""
