@@ -89,7 +89,10 @@ def test_other_rules_than_those_of_a_run(shell):
 
 
 def test_profiles_of_generated_samples(shell):
-    """``profiles`` judges the samples that a run has generated, each under its index; those with gaps it refuses."""
+    """``profiles`` judges the samples that a run has generated, each under its index; those with gaps it refuses.
+
+    ``convert`` writes them in that order.
+    """
     shell.write("p.jsonl", [EQUIVALENT])
     texts = [f"def are_equivalent(a, b):\n    return {value}\n" for value in ("7", "1 / 0", "a == b")]
     # The rows come in another order than that of their indices.
@@ -112,6 +115,8 @@ def test_profiles_of_generated_samples(shell):
     assert [0] == [disagreement["sample_index"] for disagreement in record["disagreements"]]
     assert all("|model:command:" in score["signature"] for score in record["scores"])
     assert record == shell(*words).record
+    assert 0 == shell("convert", "r", "out.jsonl", "--to", "jsonl").code
+    assert texts == [row["solution"] for row in shell.rows("out.jsonl")]
     rows = (shell.folder / "r" / "completions-001.jsonl").read_bytes().splitlines(keepends=True)
     (shell.folder / "r" / "completions-001.jsonl").write_bytes(b"".join(rows[:2]))
     refused = shell(*words, "--stale", "--run", "other")
