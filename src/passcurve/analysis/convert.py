@@ -16,6 +16,7 @@ from passcurve.errors import DataError, UsageError, nearest
 from passcurve.extract import extract
 from passcurve.store.completions import stored_completions
 from passcurve.store.foreign import ReadOptions, Target, convert, expand, first_fields, list_order, parse_options
+from passcurve.store.index_order import by_index
 from passcurve.store.locate import find_run_dir, samples_of
 from passcurve.store.parts import LOCK
 from passcurve.store.records import FORMATS, Record, ScoredSample, Writing, read_record, write_record
@@ -138,6 +139,9 @@ def _read_run(run: Path, cache_dir: Path, notes: list[str], *, stale: bool) -> t
         diagnosis = footer.diagnosis if footer is not None else None
         excluded = diagnosis.scope.faulty if diagnosis is not None else frozenset()
         samples = tuple(_read_samples(run, header, stored, excluded, cache_dir))
+    if header.generation is not None:
+        order = {task: index for index, task in enumerate(dict.fromkeys(sample.task_id for sample in samples))}
+        samples = tuple(sorted(samples, key=lambda sample: order[sample.task_id]))
     if diagnosis is not None and diagnosis.withheld:
         notes.append(f"the score of this run is withheld: {diagnosis.withheld}")
     if excluded:
@@ -150,19 +154,13 @@ def _read_samples(
 ) -> Iterator[ScoredSample]:
     """Yield the samples with their verdicts, in the order of the file; raise DataError for one that has changed."""
     make = _sample_maker(header, cache_dir)
-    for row in _generated_rows(run) if header.generation is not None else _file_rows(run, stored, cache_dir):
+    generated = header.generation is not None
+    for row in by_index(stored_completions(run)) if generated else _file_rows(run, stored, cache_dir):
         if row.key.problem_id in excluded or (line := stored.line_at(row.row)) is None:
             continue
         if line.digest != row.digest:
             raise DataError(f"row {row.row} of {header.samples!r} has changed since it was judged: judge it again")
         yield make(row, line.verdict)
-
-
-def _generated_rows(run: Path) -> list[Completion]:
-    """Return the samples of a run in which they have come in any order: those of each problem by their indices."""
-    rows = list(stored_completions(run))
-    place = {problem_id: number for number, problem_id in enumerate(dict.fromkeys(row.key.problem_id for row in rows))}
-    return sorted(rows, key=lambda row: (place[row.key.problem_id], row.key.sample_index))
 
 
 def _file_rows(run: Path, stored: StoredVerdicts, cache_dir: Path) -> Iterator[Completion]:

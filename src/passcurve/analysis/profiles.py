@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -14,9 +15,10 @@ from passcurve.report.diagnosis import coverage
 from passcurve.report.records import Disagreement, ProfileRuling, ProfileScore
 from passcurve.signature import signature
 from passcurve.store.completions import stored_rows
+from passcurve.store.index_order import by_index
 from passcurve.store.rundir import RunDir
 from passcurve.store.whole_files import whole_file
-from passcurve.types import Generation, SampleKey
+from passcurve.types import Generation
 
 EXCLUDED = "excluded"
 
@@ -50,22 +52,17 @@ def write_generated(run: Path, file: Path) -> None:
 
     Raises DataError where some are missing between others, and UsageError or StoreError when it cannot be written.
     """
-    # Samples come in any order, and the rows of a file are numbered as they stand.
-    count: dict[str, int] = {}
-    early: dict[SampleKey, bytes] = {}
+    count: Counter[str] = Counter()
     try:
         with whole_file(file) as target:
-            for row in stored_rows(run):
-                early[row.key] = row.raw
-                at = count.get(problem_id := row.key.problem_id, 0)
-                while (line := early.pop(SampleKey(problem_id=problem_id, sample_index=at), None)) is not None:
-                    target.write(line + b"\n")
-                    at += 1
-                count[problem_id] = at
-            if early:
-                gap = min(early, key=lambda key: (key.problem_id, key.sample_index))
-                missing = f"{gap.problem_id!r} has sample {gap.sample_index} and not sample {count[gap.problem_id]}"
-                raise DataError(f"the run {str(run)!r} is not finished: {missing}; run it to its end")
+            for row in by_index(stored_rows(run)):
+                problem_id, index = row.key.problem_id, row.key.sample_index
+                # The rows of a file are numbered as they stand.
+                if index != count[problem_id]:
+                    missing = f"{problem_id!r} has sample {index} and not sample {count[problem_id]}"
+                    raise DataError(f"the run {str(run)!r} is not finished: {missing}; run it to its end")
+                target.write(row.raw + b"\n")
+                count[problem_id] += 1
     except OSError as error:
         message = f"cannot write {str(file)!r}: {error.strerror or error}; choose another place with --run DIR"
         raise place_error(message, error) from error
