@@ -24,6 +24,10 @@ import errno
 from collections.abc import Iterable
 from pathlib import Path
 
+QUEUE_FULL, AT_ONCE = "the queue is full", "requests at once"
+BUSY = (QUEUE_FULL, AT_ONCE)
+"""What a server says that has too much to do at present: a client asks again until that has passed."""
+
 
 class PasscurveError(Exception):
     """Something other than the model failed."""

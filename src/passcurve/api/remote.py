@@ -16,7 +16,7 @@ import httpx
 import msgspec
 
 from passcurve.api.judgement import Judgement, Row, list_rows
-from passcurve.errors import DataError, SandboxError, UsageError
+from passcurve.errors import BUSY, DataError, SandboxError, UsageError
 from passcurve.models.backend import describe_proxies
 from passcurve.types import Verdict
 from passcurve.types.decoding import decodable
@@ -29,8 +29,6 @@ _FIELDS = ("task_id", "completion", "solution", "problem", "language", "timeout_
 """What a judge reads of a row; the rest stays here, whatever it is."""
 _JSON = {"Content-Type": "application/json"}
 _TRIES = 5
-_FULL = ("the queue is full", "requests at once")
-"""What a server says that has work, of which any other failure is told."""
 _FULL_S = 600.0
 """Time after which a full server is asked no more: others may have put in all that it can judge in that time."""
 _MOST_PAUSE_S = 30.0
@@ -301,7 +299,7 @@ class _Admission(httpx.Auth):
 
 def _is_final(response: httpx.Response, tries: int, began: float) -> bool:
     """Tell whether a refusal for now is not asked again."""
-    if any(text in response.text for text in _FULL):
+    if any(text in response.text for text in BUSY):
         return time.monotonic() - began >= _FULL_S
     return tries >= _TRIES
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from passcurve.errors import AT_ONCE
 from passcurve.serve.requests import RequestError
 
 MAX_REQUESTS = 750
@@ -77,7 +78,7 @@ class Admission:
             return
         status = _ASKED_AGAIN.get(scope["path"], 503)
         if self._requests >= self._most:
-            await refuse(send, status, "too many requests at once")
+            await refuse(send, status, f"too many {AT_ONCE}")
             return
         self._requests += 1
         body_bytes = 0
@@ -92,7 +93,7 @@ class Admission:
             body_bytes += size
             self._bytes += size
             if self._bytes > self._most_bytes:
-                raise RequestError(status, "too many large requests at once")
+                raise RequestError(status, f"too many large {AT_ONCE}")
             return message
 
         async def wait_for_end() -> None:

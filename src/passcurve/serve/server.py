@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from passcurve.api import AsyncJudge, Judgement
-from passcurve.errors import DataError, PasscurveError, UsageError
+from passcurve.errors import QUEUE_FULL, DataError, PasscurveError, UsageError
 from passcurve.judging.program_runner import ProgramRunner
 from passcurve.serve.admission import Admission, find_misdirection, is_loopback, refuse
 from passcurve.serve.answer_cache import AnswerCache, digest
@@ -147,7 +147,7 @@ class _Handlers:
             if len(question.rows) > self._options.queue:
                 raise RequestError(413, f"a request may have {self._options.queue:,} samples here (--queue)")
             if judge.waiting + len(question.rows) > self._options.queue:
-                return self._refuse(503, "the queue is full")
+                return self._refuse(503, QUEUE_FULL)
             if question.streams:
                 # Put in now: until the answer begins, others would find room for their rows as well.
                 judgements_to_come = judge.judge_each(question.rows, client=client)
