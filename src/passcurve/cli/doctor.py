@@ -31,10 +31,6 @@ _REMEDIES = {
 }
 
 
-_NO_MAP = "uid_map: refused"
-"""The end of the reason where the kernel lets nobody name the users of a namespace."""
-
-
 _Languages = Annotated[
     bool, typer.Option("--languages", help="Try the toolchains of other languages than Python instead.")
 ]
@@ -155,11 +151,12 @@ def _write_report(record: dict[str, Any], layers: dict[str, str], failure: str |
 
 def _remedy(layer: str, reason: str, sysctls: Sequence[str]) -> str:
     """Return what makes a missing layer work; of namespaces, the settings of this kernel that forbid them."""
+    from passcurve.sandbox.layers.namespaces import NO_MAP
     from passcurve.sandbox.probe import NO_PROC
 
     if reason == NO_PROC:
         return "mount -t proc proc /proc"
-    if reason.endswith(_NO_MAP) and os.geteuid() == 0:
+    if reason.endswith(NO_MAP) and os.geteuid() == 0:
         return "run as another user than root, or give root the capabilities SETUID and SETGID (--cap-add)"
     if layer == "namespaces" and sysctls:
         return f"run as root, or allow namespaces: sudo sysctl -w {' '.join(sysctls)}"

@@ -9,6 +9,8 @@ import socket
 from passcurve.sandbox.zygote import kernel
 
 INSIDE_ID = 1000
+NO_MAP = "uid_map: refused"
+"""The error where the kernel lets nobody name the users of a namespace."""
 """The uid and gid that a sample sees as its own; never 0, so that no program takes itself for root."""
 
 _NAMESPACES = (
@@ -117,7 +119,7 @@ class _Mapper:
         answer = os.read(self._done, 1)
         self.end()
         if answer != b"1":
-            raise OSError(errno.EPERM, "uid_map: refused")
+            raise OSError(errno.EPERM, NO_MAP)
 
     def end(self) -> None:
         """End the helper."""
