@@ -302,7 +302,7 @@ def test_a_full_queue_is_asked_again(method, starter):
 
 
 def test_a_judge_that_is_not_ready_is_asked_once():
-    """Whether a judge is alive is known with the first answer."""
+    """``is_alive`` asks a server that does not judge once, and not again."""
     _Full.requests = 0
     with ThreadingHTTPServer(("127.0.0.1", 0), _Full) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -81,7 +81,7 @@ def test_a_table_says_why_a_score_has_no_value(shell, form):
 
 @pytest.mark.parametrize("form", ["markdown", "latex", "csv"])
 def test_a_table_has_the_warnings_of_its_scores(shell, form):
-    """What the data cannot tell stands beside a score in every form, once for each run."""
+    """Each form of the tables has the warnings on a score, once for each run."""
     shell.write("one.jsonl", [{"task_id": "P/0", "passed": True}] * 2)
     out = shell("show", "one.jsonl", "--format", form, "-k", "1").out
     assert 1 == out.count("one problem: it says next to nothing about other problems")

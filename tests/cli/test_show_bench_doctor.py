@@ -77,7 +77,7 @@ class TestShow:
         assert "exception:\n    AssertionError" in done.out
 
     def test_an_exception_of_the_program_itself(self, shell, starter):
-        """What a program raises while it is loaded is told from what it raises in a call."""
+        """``show`` tells an exception that a program raises while it is loaded from one in a call."""
         shell.write("s.jsonl", [starter.right() | {"completion": "    return 1\nraise ValueError(1)\n"}])
         shell("judge", "s.jsonl", "--subset", "--accept-input")
         done = shell("show", "s.jsonl", "0", "0")
@@ -391,10 +391,10 @@ class TestDoctor:
     ids=["no /proc", "no CAP_SETUID"],
 )
 def test_remedies_of_a_container(shell, start, remedy):
-    """What root lacks in a container is named, and not that it is root that is missing."""
+    """``doctor`` names what root lacks in a container; it does not advise to become root."""
     is_there = os.geteuid() == 0 and shutil.which(start[0]) is not None
     if not is_there or subprocess.run([*start, "true"], capture_output=True, check=False).returncode:
-        pytest.skip(f"needs root and {start[0]}")
+        pytest.skip(f"{start[0]} is not there, or may not take that away: it needs root, and in a container SYS_ADMIN")
     shell.before = start
     done = shell("doctor")
     assert remedy in done.out

@@ -53,7 +53,7 @@ def test_assertions_are_counted(jail: Jailed, mode: Literal["referee", "shared"]
 
 @pytest.mark.parametrize("all_tests", [False, True])
 def test_no_program_goes_on_with_the_assertions(jail: Jailed, all_tests: bool):
-    """What goes over them is no object that a program finds; where it was, those that it took never ran."""
+    """A program finds no iterator over them: one that it used up would end the tests early."""
     program = (
         "import gc\ndef f(x):\n    for found in gc.get_objects():\n        if type(found) is type(iter(())):\n"
         "            if any(type(one) is tuple and f.__code__.__class__ in map(type, one)"

@@ -92,7 +92,7 @@ JOB += "job = frame.f_locals['job']\n"
     ],
 )
 def test_no_program_chooses_its_tests(jail: Jailed, change: str):
-    """What is to run is taken out of the job, which a program finds in the frames above, before that begins."""
+    """The harness reads the job before a program begins, which finds it in the frames above and may change it."""
     classes = (Suite(name="B", count=1), Suite(name="C", count=1))
     late = f"def f(x):\n    {change}\n    return 1\n"
     for program in (f"{change}\n{WRONG}", late):

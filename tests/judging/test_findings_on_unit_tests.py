@@ -62,7 +62,7 @@ def test_an_end_that_raises_is_told(benchmark: Path) -> None:
 
 
 def test_a_function_that_raises_does_not_run_on(benchmark: Path) -> None:
-    """What a test calls is at fault, and not the end of the program."""
+    """A function that raises in a test is no end that raises: the finding names the exception."""
     assert (0.0, [("one_reason", 4)]) == judge(benchmark, f"{HEAD}    return undefined(x)\n\nprint(N)\n")
 
 

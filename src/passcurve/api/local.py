@@ -270,7 +270,7 @@ class _Batch:
         self.orders: list[_Order] = []
         """Those that are in."""
         self.task: asyncio.Task[None] | None = None
-        """What puts in the rest."""
+        """The task that puts in the rest; None until there is one."""
         self._is_left = False
         self._error: PasscurveError | None = None
         self._announce: Callable[[_Order | None], None] | None = None

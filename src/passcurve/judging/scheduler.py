@@ -1,4 +1,4 @@
-"""The scheduler of jobs on this machine: new jobs first, in order; retries at the end, one on each core."""
+"""The scheduler of jobs on this machine: what goes on, then new jobs in order; retries at the end, one on each core."""
 
 from __future__ import annotations
 

@@ -284,7 +284,7 @@ class ProfileScore(msgspec.Struct, frozen=True, kw_only=True):
     """The problems that the score covers, and why not all."""
     signature: str
     findings: tuple[dict[str, str | int], ...] = ()
-    """What is wrong with the samples, as these rules take them: for each ``name``, ``rows``, ``text``."""
+    """The findings on the samples under this profile, each with ``name``, ``rows`` and ``text``."""
 
 
 class ProfileRuling(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ IS_CUT = re.compile(
 )
 """What Python says where a program ends too early; any other error comes before the end."""
 SAYS_SYNTAX = re.compile(r"syntax|parse error|unexpected|unterminated|EOF", re.IGNORECASE)
-"""What is said of a script that is none; one that fails for another reason began to run."""
+"""Messages on a script whose syntax is wrong; a script that ends by any other error began to run."""
 DOCSTRING_QUOTES = ('"""', "'''")
 
 _MAX_PASSED = 0.1

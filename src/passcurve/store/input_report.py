@@ -163,7 +163,7 @@ class InputObserver:
         """
         flags = self._flags[row] if row < len(self._flags) else 0
         cause, is_lacking = flags & _CAUSE, flags & _LACKING > 0
-        # A script that is none fails as it runs; one that gives a wrong answer has run.
+        # Without a compiler, wrong syntax shows when a script runs; a script that gives a wrong answer has run.
         is_ill = flags & _UNCOMPILED > 0 and not is_wrong_answer(status, message)
         if status == "passed":
             # The extraction, or what the benchmark puts before a program, has put the text into the function.
