@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import builtins
+import codecs
 import gc
 import io
 import os
@@ -53,6 +54,7 @@ class ScriptRunner:
         self._is_kept = is_kept
         self._spare = spare
         builtins.__dict__.update(exit=_exit, quit=None if form == LIVECODEBENCH else _exit)
+        codecs.CodecInfo.__getattribute__ = _get_codec_attribute  # type: ignore[assignment]
         self._exit_watch = ExitWatch(has_threads=not is_kept)
         self._streams, self._files = MemoryStreams(), ScriptFiles()
         # What only one form needs is made in both: objects of a program have the same addresses then.
@@ -178,6 +180,15 @@ def _run_exit_functions() -> None:
         atexit._run_exitfuncs()
     except BaseException:
         pass  # Python 3.9 raises the last one that an interpreter shows and leaves at that
+
+
+def _get_codec_attribute(codec: codecs.CodecInfo, name: str) -> Any:
+    """Look an attribute up by the one copy of its name that stays.
+
+    A text stream makes a new copy for each codec.  CPython's cache of attributes would keep that until another name
+    takes its place, which in a process with files happens at another time than in one without.
+    """
+    return object.__getattribute__(codec, sys.intern(name))
 
 
 def _fill_free_lists() -> None:
