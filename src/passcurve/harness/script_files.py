@@ -43,8 +43,8 @@ class ScriptFiles:
         for number in _WITH_FILES:
             _dup2(self._files[number], number)
         try:
-            while data:
-                data = data[_write(0, data) :]
+            while (written := _write(0, data)) < len(data):
+                data = data[written:]
         except OSError:
             self.close()
             raise
