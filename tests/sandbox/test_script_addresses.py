@@ -39,7 +39,7 @@ order = [item.number for item in {Item(number) for number in range(40)}]
 made = [object(), Item(0), [], {}, "-" * len(order), b"-" * (100 + len(order)), function, Item, type("Other", (), {})]
 import sys
 in_memory = hasattr(sys.__stdin__.buffer.raw, "_descriptors")
-print("in memory: %d, places:" % in_memory, zlib.crc32(repr((order, list(map(id, made)))).encode()))
+print("in memory:", "01"[in_memory], "places:", zlib.crc32(repr((order, list(map(id, made)))).encode()))
 """
 
 

@@ -76,6 +76,7 @@ class ScriptRunner:
         self._state = InterpreterState(code)
         atexit._clear()
         gc.freeze()
+        _make_bytes_writer()
 
     def __call__(self, text: str) -> str:
         """Return what the program writes for an input; raise what it raises, and SystemExit for a code but zero."""
@@ -161,6 +162,7 @@ class ScriptRunner:
             module_left.__dict__.clear()
             del module_left
         gc.collect()
+        _make_bytes_writer()
         _flush(stdout)
 
     def _take_exit(self, error: SystemExit) -> None:
@@ -199,6 +201,14 @@ def _fill_free_lists() -> None:
     held: list[object] = []
     for number in _NESTED:
         held += ((number,), (number, number), (number, number, number), {})
+
+
+def _make_bytes_writer() -> None:
+    """Have CPython make what it writes bytes with, which from 3.15 on it keeps until all garbage is collected.
+
+    Reading a file makes it too, which would take the memory of an object that the program makes with streams in memory.
+    """
+    bytes(bytearray(1))
 
 
 def _has_finalizers(module: ModuleType) -> bool:
