@@ -222,6 +222,15 @@ def test_the_limit_by_its_other_name(client, server, sample_request):
     assert [["max_tokens"], ["max_completion_tokens"], ["max_completion_tokens"]] == names
 
 
+@pytest.mark.parametrize("key", ["x", "token", "max_tokens"])
+def test_a_key_that_is_part_of_words(client, server, sample_request, key):
+    """What local servers are given for a key changes neither what their messages mean nor how they read."""
+    server.fault = lambda number, body: "other limit" if "max_tokens" in body else "too long"
+    with pytest.raises(TooLongError, match=r"maximum context length is 256 tokens\."):
+        texts(client(api_key=key), sample_request(max_tokens=5))
+    assert 2 == len(server.requests)
+
+
 def test_a_missing_usage_is_not_known(client, server, sample_request):
     """Without usage the numbers of tokens are unknown, not 0."""
     server.fault = lambda number, body: "no usage"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -23,6 +24,8 @@ from passcurve.types.amounts import amount
 
 MAX_RESPONSE_BYTES = 64 << 20
 _CONNECT_S = 10.0
+_SECRET_CHARS = 12
+"""A key of fewer characters is hidden as a word only: it may be part of others, and no service has such a key."""
 
 
 class ApiResponse(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,8 +189,9 @@ class ServerClient:
 
     def _raise_status(self, response: httpx.Response, text: bytes, request: ApiRequest, sent: bytes) -> None:
         """Raise the error that a status stands for; return when the request should be sent with another body."""
-        status, message = response.status_code, self._hide(_error_message(text))
-        reason = f"{status}: {message}" if message else str(status)
+        # The key is hidden only where a message is shown: a key like "x" is part of many words.
+        status, message = response.status_code, _error_message(text)
+        reason = f"{status}: {self._hide(message)}" if message else str(status)
         if is_retryable(status):
             raise AttemptError(reason, response.headers.get("retry-after"), status)
         if status in (400, 413, 422) and _is_too_long(message):
@@ -221,7 +225,11 @@ class ServerClient:
 
     def _hide(self, text: str) -> str:
         """Return a text of the server without the key, which some repeat."""
-        return text.replace(self._server.api_key, "...") if self._server.api_key else text
+        if not self._server.api_key:
+            return text
+        key = re.escape(self._server.api_key)
+        # What local servers are given for a key may be part of many words.
+        return re.sub(key if len(self._server.api_key) >= _SECRET_CHARS else rf"(?<!\w){key}(?!\w)", "...", text)
 
     def _list_models(self) -> list[str]:
         """Return the models that the server lists."""
