@@ -78,6 +78,9 @@ class FetchError(PasscurveError):
 class ModelError(PasscurveError):
     """A back end could not be reached, or returned no sample."""
 
+    problem_id = ""
+    """The problem whose request failed, where only the back end knows it."""
+
 
 class RefusedError(ModelError):
     """A back end refuses the key, the model or a setting: a retry would fail as well."""

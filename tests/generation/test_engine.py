@@ -111,6 +111,20 @@ def test_failures_that_are_not_in_a_row(generate, program):
     assert (None, 4) == (run.error, sum(run.missing().values()))
 
 
+def test_a_program_that_fails_on_one_problem(generate, program):
+    """The samples of a problem on which the program always fails are missing; all others are there."""
+    text = (
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    asked = json.loads(line)\n"
+        "    answer = {'error': 'no'} if asked['task_id'] == 'p/2' else {'completion': 'x'}\n"
+        "    print(json.dumps({'id': asked['id'], **answer}), flush=True)\n"
+    )
+    run = generate(program(text), 20)
+    assert 60 == len(set(collect(run)))
+    assert (None, {"p/2": 20}) == (run.error, run.missing())
+
+
 @pytest.mark.ci
 def test_a_program_gets_no_more_requests_than_its_limit(generate, program, tmp_path):
     """With several samples per request, no more samples are open than requests may be."""

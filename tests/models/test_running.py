@@ -363,6 +363,26 @@ def test_a_prompt_that_is_refused(shell, server, answers, words):
         assert 1 == done.err.count("problem 'starter/0': ") == done.err.count("400: top_p must be below 2")
 
 
+@pytest.mark.parametrize(("task", "fault"), [("starter/0", "500"), ("starter/3", "broken off")])
+def test_a_problem_whose_requests_fail(shell, server, answers, words, task, fault):
+    """One prompt on which the server always fails costs no other problem its samples, nor where the run goes on."""
+    prompts = {row["prompt"]: name for row in answers.values() for name in [row["task_id"]]}
+    server.fault = lambda number, body: fault if prompts[body["prompt"]] == task else ""
+    for n in (8, 9):
+        done = shell(*words("--max-retries", 0, n=n))
+        assert (1, n, 7 * n) == (done.code, done.record["owed"], len(stored(shell.folder / "r"))), done.err
+        assert 1 == done.err.count(f"problem '{task}' is given up for now")
+
+
+def test_a_server_that_fails_from_some_request_on(shell, server, answers, words):
+    """When the requests of several problems fail in a row, those of the others are not sent."""
+    server.fault = lambda number, body: "500" if number >= 20 else ""
+    done = shell(*words("--max-retries", 0, n=8))
+    assert (1, 20, 1) == (done.code, len(stored(shell.folder / "r")), done.record["generated"]["exit_code"])
+    assert "500: it broke" in done.record["generated"]["ended_by"]
+    assert len(server.requests) < 20 + 3 * 8
+
+
 def test_a_setting_that_is_refused(shell, server, answers, words):
     """Where nothing is ever answered the run ends after a few requests, with one line."""
     server.fault = lambda number, body: "422"

@@ -122,8 +122,8 @@ def evaluate(
     call goes on after an interruption; without it they are kept as long as the Run that is returned.  ``options`` are
     those of ``judge``.
 
-    Raises ModelError, with the exception as its cause, when ``generate`` raises three times in a row or returns what is
-    no text; else as ``judge``.
+    Raises ModelError, with the exception as its cause, when ``generate`` raises for one problem after the other or
+    returns what is no text; else as ``judge``.
     """
     check_options("evaluate", options)
     if not (is_count(n) and is_count(batch, 0) and (concurrency is None or is_count(concurrency))):

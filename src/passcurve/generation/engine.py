@@ -11,6 +11,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
@@ -37,9 +38,9 @@ After the first pass no problem has more than twice the samples of another, and 
 """
 
 MAX_FAILURES_IN_A_ROW = 3
-"""Failed requests in a row that end a run: the prompt is not the reason.
+"""Failed requests in a row after which a problem is given up: its prompt may be the reason.
 
-So do as many problems whose requests are refused, where no request has ever been answered.
+As many problems in a row end a run; where no request has ever been answered two, or as many that are refused.
 """
 
 _POLL_S = 0.02
@@ -116,13 +117,20 @@ class _Failures:
         self._refused: dict[str, PromptError] = {}
         """By problem, the refusals of a session without an answer so far."""
         self._has_answered = False
+        self._by_problem: Counter[str] = Counter()
+        """Failures of each problem since its last reply."""
         self._in_a_row = 0
+        """Failures since the last reply of any problem."""
+        self._problems_in_row: set[object] = set()
+        self._latest: ModelError | None = None
         self._lock = threading.Lock()
 
     @property
-    def refusal(self) -> PromptError | None:
-        """Return the first refusal of a session without an answer."""
-        return next(iter(self._refused.values()), None)
+    def final(self) -> ModelError | None:
+        """Return the error after which no reply came: a refusal without any answer, or the last of several failures."""
+        if self._refused:
+            return next(iter(self._refused.values()))
+        return self._latest if self._in_a_row >= MAX_FAILURES_IN_A_ROW else None
 
     def add_refusal(self, problem_id: str, error: PromptError) -> bool:
         """Note a refused request; return whether it is the settings that are refused, and not the prompt."""
@@ -133,19 +141,30 @@ class _Failures:
             self._refused.setdefault(problem_id, error)
             return not self._answered_before and len(self._refused) >= MAX_FAILURES_IN_A_ROW
 
-    def add(self, error: ModelError) -> bool:
-        """Note a failed request; return whether too many have failed in a row."""
+    def add(self, problem_id: str, error: ModelError) -> bool:
+        """Note a failed request, of a problem where it is known; return whether it is not the prompts that fail."""
         self.reasons[str(error)] = None
         with self._lock:
-            self._in_a_row += 1
-            return self._in_a_row >= MAX_FAILURES_IN_A_ROW
+            self._in_a_row, self._latest = self._in_a_row + 1, error
+            self._problems_in_row.add(problem_id or object())
+            self._by_problem[problem_id] += 1
+            if problem_id and self._by_problem[problem_id] == MAX_FAILURES_IN_A_ROW:
+                self.reasons[f"problem {problem_id!r} is given up for now: its requests fail"] = None
+            problems = MAX_FAILURES_IN_A_ROW if self._has_answered or self._answered_before else 2
+            return self._in_a_row >= MAX_FAILURES_IN_A_ROW and len(self._problems_in_row) >= problems
 
-    def note_success(self) -> None:
+    def has_given_up(self, problem_id: str) -> bool:
+        """Tell whether so many requests of a problem have failed in a row that its prompt may be the reason."""
+        return bool(problem_id) and self._by_problem[problem_id] >= MAX_FAILURES_IN_A_ROW
+
+    def note_success(self, problem_id: str) -> None:
         """Note a reply: the failures before it end nothing, and what was refused are prompts."""
         with self._lock:
             self._in_a_row, self._has_answered = 0, True
-            for problem_id, error in self._refused.items():
-                self._give_up(problem_id, error)
+            self._problems_in_row.clear()
+            self._by_problem[problem_id] = 0
+            for refused_id, error in self._refused.items():
+                self._give_up(refused_id, error)
             self._refused.clear()
 
     def _give_up(self, problem_id: str, error: PromptError) -> None:
@@ -194,7 +213,7 @@ class GenerationEngine:
     @property
     def error(self) -> PasscurveError | None:
         """The error that ended the generation before all samples were there."""
-        return self._error or (self._failures.refusal if not self._threads else None)
+        return self._error or (self._failures.final if not self._threads else None)
 
     def begin(self) -> None:
         """Send the first requests: the jail is built while the first replies are on their way."""
@@ -299,12 +318,12 @@ class GenerationEngine:
         try:
             for reply in replies:
                 completion = self._store.append(reply, self._cut(reply))
-                self._failures.note_success()
+                self._failures.note_success(reply.key.problem_id)
                 self._session.note_reply()
                 self._ready.put(completion)
                 self._notify()
         except ModelError as error:
-            self._take_failure(error, problem_id)
+            self._take_failure(error, problem_id or error.problem_id)
             return True
         except PasscurveError as error:
             self._end(error)
@@ -322,8 +341,10 @@ class GenerationEngine:
         elif isinstance(error, TooLongError):
             self._failures.reasons[str(error)] = None
             self._queue.skip(problem_id)
-        elif self._failures.add(error):
+        elif self._failures.add(problem_id, error):
             self._end(error)
+        elif self._failures.has_given_up(problem_id):
+            self._queue.skip(problem_id)
 
     def _cut(self, reply: Reply) -> str:
         return cut_at_stop(reply.text, self._request.decoding.stop) if reply.form == "completion" else reply.text

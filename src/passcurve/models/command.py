@@ -135,7 +135,12 @@ class Command:
             # An unknown id, or that of a request that has timed out, answers nothing.
             request = self._open.pop(_number(answer["id"]), None)
             if request is not None:
-                yield _reply(answer, request.key, request.seed, time.monotonic() - request.sent_at)
+                try:
+                    reply = _reply(answer, request.key, request.seed, time.monotonic() - request.sent_at)
+                except ModelError as error:
+                    error.problem_id = request.key.problem_id
+                    raise
+                yield reply
         if self._remaining_s() <= 0:
             del self._open[next(iter(self._open))]
             raise ModelError(f"command: {self._name!r} gave no answer within {self._timeout_s:g} s")
