@@ -295,6 +295,17 @@ def test_faults_that_pass_leave_no_trace(shell, server, answers, words):
     assert len(server.requests) - 32 == done.record["generated"]["retried"] > 0
 
 
+def test_the_share_of_attempts_that_failed(shell, server, answers, words):
+    """The error rate is that of this session's attempts: not of samples, and not of earlier sessions."""
+    server.fault = lambda number, body: "500" if number == 0 else ""
+    first, second = (
+        shell(*words("--per-request", 4, n=n, problems="[01]", concurrency=1)).record["generated"] for n in (4, 8)
+    )
+    assert (1, 1 / 3) == (first["retried"], first["error_rate"])
+    assert (1, 0.0) == (second["retried"], second["error_rate"])
+    assert 5 == len(server.requests)
+
+
 @pytest.mark.ci
 @pytest.mark.parametrize(
     ("fault", "code", "message"),

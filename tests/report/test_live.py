@@ -46,7 +46,8 @@ with Display(total, load_after_s=0.0) as display:
     display._shown = display._began = time.monotonic() - 60
     rest = dict(read_all=True, postponed_rows=300, postponed_s=450.0)
     rest["generated"] = SimpleNamespace(
-        stored=9, planned=9999, fresh=9, fresh_tokens=999, seconds=1.0, truncated=1, retried=1, failures=()
+        stored=9, planned=9999, fresh=9, fresh_tokens=999, seconds=1.0, truncated=1, retried=1, failures=(),
+        error_rate=0.1,
     )
     display.show_progress(at(100, 400, 9, **rest))
     display._loader.join()

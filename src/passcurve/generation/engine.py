@@ -172,16 +172,24 @@ class _Failures:
 
 
 class _Session:
-    """The time and the tokens of this session."""
+    """The time, the tokens and the attempts of this session."""
 
     def __init__(self, totals: Totals) -> None:
         self._totals = totals
         self._tokens_before = totals.completion_tokens
+        self._attempts = self._failed = 0
+        self._lock = threading.Lock()
         self._began = self._latest = time.monotonic()
 
-    def note_reply(self) -> None:
+    def note_reply(self, reply: Reply) -> None:
         """Note that a reply has come."""
         self._latest = time.monotonic()
+        if reply.choice == 0:
+            self._add(reply.attempts, reply.attempts - 1)
+
+    def note_failure(self) -> None:
+        """Note that a request has failed, which counts as one attempt."""
+        self._add(1, 1)
 
     @property
     def seconds(self) -> float:
@@ -192,6 +200,16 @@ class _Session:
     def tokens(self) -> int:
         """Tokens of the completions of this session."""
         return self._totals.completion_tokens - self._tokens_before
+
+    @property
+    def error_rate(self) -> float:
+        """Share of the attempts that failed."""
+        return self._failed / self._attempts if self._attempts else 0.0
+
+    def _add(self, attempts: int, failed: int) -> None:
+        with self._lock:
+            self._attempts += attempts
+            self._failed += failed
 
 
 class GenerationEngine:
@@ -271,6 +289,7 @@ class GenerationEngine:
             failures=tuple(self._failures.reasons),
             ended_by=str(error) if error is not None else "",
             exit_code=error.exit_code if error is not None else 0,
+            error_rate=self._session.error_rate,
         )
 
     def close(self) -> None:
@@ -319,7 +338,7 @@ class GenerationEngine:
             for reply in replies:
                 completion = self._store.append(reply, self._cut(reply))
                 self._failures.note_success(reply.key.problem_id)
-                self._session.note_reply()
+                self._session.note_reply(reply)
                 self._ready.put(completion)
                 self._notify()
         except ModelError as error:
@@ -332,6 +351,7 @@ class GenerationEngine:
         return False
 
     def _take_failure(self, error: ModelError, problem_id: str) -> None:
+        self._session.note_failure()
         if isinstance(error, PromptError):
             self._queue.skip(problem_id)
             if self._failures.add_refusal(problem_id, error):

@@ -22,9 +22,8 @@ def live_parts(at: GenerationProgress) -> list[str]:
         parts.append(f"{at.fresh_tokens / at.seconds:,.0f} tokens/s")
     if at.stored:
         parts.append(f"{at.truncated / at.stored:.1%} truncated")
-    attempts = at.fresh + at.retried + len(at.failures)
-    if at.retried or at.failures:
-        parts.append(f"{(at.retried + len(at.failures)) / attempts:.1%} errors")
+    if at.error_rate:
+        parts.append(f"{at.error_rate:.1%} errors")
     return parts
 
 

@@ -104,6 +104,7 @@ class GenerationProgress(
     filtered: int
     """Samples that the server's content filter ended."""
     retried: int
+    """Attempts that failed and were made again."""
     prompt_tokens: int
     completion_tokens: int
     reasoning_tokens: int
@@ -128,6 +129,8 @@ class GenerationProgress(
     """The error that ended the generation early; empty when none did."""
     exit_code: int
     """Exit code of that error; 0 when there is none."""
+    error_rate: float = 0.0
+    """Share of this session's attempts that failed."""
 
 
 class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
