@@ -295,6 +295,27 @@ def test_faults_that_pass_leave_no_trace(shell, server, answers, words):
     assert len(server.requests) - 32 == done.record["generated"]["retried"] > 0
 
 
+@pytest.mark.parametrize(
+    ("every", "tokens", "cost", "cell"),
+    [
+        (2, ", 40 read, and those of 2 requests that the server did not count;", "; at least, ", "at least"),
+        (1, "generated: 8 samples in ", "cost: not known, ", '<span title="not known">-</span>'),
+    ],
+)
+def test_tokens_that_are_not_known(shell, server, answers, words, every, tokens, cost, cell):
+    """Sums of tokens and costs say what is not in them, and where nothing is counted there is no cost."""
+    server.fault = lambda number, body: "no usage" if number % every == 0 else ""
+    (shell.folder / "p.toml").write_text('["openai:tiny-coder"]\ninput = 1000\noutput = 10000\n')
+    command = words("--per-request", 2, "--prices", "p.toml", problems="[01]", concurrency=1)
+    done = shell(*[word for word in command if word != "--json"])
+    assert tokens in done.out
+    assert cost in done.out
+    assert 0 == shell("report", "r", "-o", "page.html", "--prices", "p.toml").code
+    page = (shell.folder / "page.html").read_text("utf-8")
+    assert cell in page
+    assert f"the tokens of {'all' if every == 1 else 2} requests are not known" in page
+
+
 def test_the_share_of_attempts_that_failed(shell, server, answers, words):
     """The error rate is that of this session's attempts: not of samples, and not of earlier sessions."""
     server.fault = lambda number, body: "500" if number == 0 else ""

@@ -38,7 +38,10 @@ def final_lines(progress: GenerationProgress) -> list[str]:
         tokens = f"{progress.completion_tokens:,} tokens written"
         if progress.reasoning_tokens:
             tokens += f" ({progress.reasoning_tokens:,} of them reasoning)"
-        parts.append(f"{tokens}, {progress.prompt_tokens:,} read")
+        tokens += f", {progress.prompt_tokens:,} read"
+        if progress.uncounted:
+            tokens += f", and those of {amount(progress.uncounted, 'request')} that the server did not count"
+        parts.append(tokens)
         if progress.fresh_tokens and progress.seconds > 0:
             parts.append(f"{progress.fresh_tokens / progress.seconds:,.0f} tokens/s")
     if progress.latency_s and progress.stored:
@@ -138,6 +141,8 @@ def cost_record(progress: TokenCounts, prices: Prices, counts: Sequence[Counts])
 
 def cost_line(progress: GenerationProgress, prices: Prices, counts: Sequence[Counts]) -> str:
     """Return the cost as a line of text."""
+    if progress.uncounted and not (progress.prompt_tokens or progress.completion_tokens):
+        return "  cost: not known, for the server counted no tokens"
     record = cost_record(progress, prices, counts)
     line = f"  cost: {record['total']:.4g} {prices.currency}"
     if record["solved"]:
