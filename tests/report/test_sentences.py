@@ -9,7 +9,7 @@ from passcurve.lab.estimators import estimators
 from passcurve.lab.mixture import measure_run, mixture
 from passcurve.lab.temperature import measure_sweep, simulate_sweep
 from passcurve.lab.urn import urn
-from passcurve.report import sentences
+from passcurve.report import lessons, sentences
 from passcurve.report.generation import final_lines, sweep_lines
 from passcurve.types import Estimate, GenerationProgress
 
@@ -119,6 +119,16 @@ def test_budgets_without_a_smaller_run():
     assert alone[0].startswith("There is no smaller run")
     problems = sentences.budget_sentences(budget([4] * 8, [0, 1, 2, 3, 4, 2, 1, 3], ns=[4], ms=[8, 4], draws=20))
     assert "leave out" not in problems[1]
+
+
+@pytest.mark.parametrize(("ns", "ms"), [([5, 2], [6, 3]), ([5], [6])])
+def test_a_budget_of_parts_does_not_call_one_of_them_the_run(ns, ms):
+    """Where only parts of a run are asked for, the score is that of the run, and widths are those of the parts."""
+    lesson = budget([10] * 12, [0, 2, 4, 6, 8, 10] * 2, ns=ns, ms=ms, draws=20)
+    assert " from 10 samples of each of 12 problems; " in lessons.budget_lines(lesson)[0]
+    texts = sentences.budget_sentences(lesson)
+    assert not any("whole run" in sentence for sentence in texts)
+    assert "5 samples of each of 6 problems" in texts[1]
 
 
 def test_a_budget_advises_what_its_widths_say():

@@ -52,12 +52,14 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
-    """Subsamples of a run in all combinations of sizes; the largest is the run itself."""
+    """Subsamples of a run in all combinations of sizes, the largest first."""
 
     k: int
     m: int
     n: int
     """Most samples of a problem."""
+    cost: int
+    """Number of samples of the whole run."""
     value: float
     """pass@k of the whole run."""
     level: float
@@ -108,6 +110,7 @@ def budget(
         k=k,
         m=m,
         n=most,
+        cost=int(samples.sum()),
         value=math.fsum(pass_at_k(samples, passed, k)) / m,
         level=_LEVEL,
         draws=draws,

@@ -129,7 +129,7 @@ def budget_lines(lesson: Budget, width: int | None = None) -> list[str]:
     ]
     heads = ["problems", "samples", "cost", "score", "sd", "19 of 20 runs", "new", "resampling"]
     return [
-        f"pass@{lesson.k} = {number(lesson.value)} from {size_text(lesson.sizes[0])}; what parts would have said",
+        f"pass@{lesson.k} = {number(lesson.value)} from {size_text(lesson)}; what parts would have said",
         *table(heads, rows, left=0, width=width),
         f"  score, 19 of 20 runs: {lesson.draws:,} subsamples of each size, seed {lesson.seed}; sd: exact",
         f"  new, resampling: mean width of the {lesson.level:.0%} CI for new problems, for resampling",

@@ -83,16 +83,18 @@ def estimators_sentences(lesson: Estimators) -> list[str]:
 
 def budget_sentences(lesson: Budget) -> list[str]:
     """Return three sentences on smaller runs."""
-    whole = lesson.sizes[0]
-    samples = [size for size in lesson.sizes if size.m == whole.m][-1]
-    problems = [size for size in lesson.sizes if size.n == whole.n][-1]
-    smaller = [size for size in dict.fromkeys((samples, problems)) if size is not whole]
+    largest = lesson.sizes[0]
+    largest_text = "the whole run has" if largest.cost == lesson.cost else f"{size_text(largest)} have"
+    samples = [size for size in lesson.sizes if size.m == largest.m][-1]
+    problems = [size for size in lesson.sizes if size.n == largest.n][-1]
+    smaller = [size for size in dict.fromkeys((samples, problems)) if size is not largest]
     score = number(lesson.value)
     if not smaller:
+        its = "its interval is" if largest.cost == lesson.cost else f"the interval of {size_text(largest)} is"
         return [
             f"There is no smaller run to compare with: the score is {score}.",
-            f"For new problems its interval is {number(whole.new_problems)} wide.",
-            f"For resampling it is {number(whole.these_problems)} wide.",
+            f"For new problems {its} {number(largest.new_problems)} wide.",
+            f"For resampling it is {number(largest.these_problems)} wide.",
         ]
     strays = ", ".join(f"by {number(size.sd)} with {size_text(size)}" for size in smaller)
     first = f"Fewer samples or problems leave the score where it is on average, {score}; "
@@ -100,24 +102,28 @@ def budget_sentences(lesson: Budget) -> list[str]:
         first += f"what changes is how far one run strays: {strays}."
     else:
         first += "and here no smaller run strays."
-    return [first, _compare_widths(whole, samples, problems), _compare_resampling(whole, smaller[0])]
+    return [
+        first,
+        _compare_widths(largest, largest_text, samples, problems),
+        _compare_resampling(largest, largest_text, smaller[0]),
+    ]
 
 
-def size_text(size: Size) -> str:
-    """Return the samples and problems of a part of a run."""
+def size_text(size: Size | Budget) -> str:
+    """Return the samples and problems of a part of a run, or of the run."""
     up_to = "up to " if size.cost < size.n * size.m else ""
     return f"{up_to}{amount(size.n, 'sample')} of each of {amount(size.m, 'problem')}"
 
 
-def _compare_widths(whole: Size, samples: Size, problems: Size) -> str:
+def _compare_widths(largest: Size, largest_text: str, samples: Size, problems: Size) -> str:
     """Return the sentence on which way of saving widens the interval for new problems more."""
     parts = [
         f"{amount(size.cost, 'sample')} on {amount(size.m, 'problem')} leave an interval of {number(size.new_problems)}"
         for size in dict.fromkeys((samples, problems))
-        if size is not whole
+        if size is not largest
     ]
-    sentence = f"For new problems {', and '.join(parts)}, where the whole run has {number(whole.new_problems)}"
-    if samples is whole or problems is whole:
+    sentence = f"For new problems {', and '.join(parts)}, where {largest_text} {number(largest.new_problems)}"
+    if samples is largest or problems is largest:
         return f"{sentence}."
     gain = problems.new_problems - samples.new_problems
     if gain > _VISIBLE and samples.cost <= problems.cost:
@@ -127,10 +133,10 @@ def _compare_widths(whole: Size, samples: Size, problems: Size) -> str:
     return f"{sentence}."
 
 
-def _compare_resampling(whole: Size, size: Size) -> str:
+def _compare_resampling(largest: Size, largest_text: str, size: Size) -> str:
     sentence = (
-        f"For resampling of the same problems it is {number(size.these_problems)} with {size_text(size)}, where the "
-        f"whole run has {number(whole.these_problems)}"
+        f"For resampling of the same problems it is {number(size.these_problems)} with {size_text(size)}, where "
+        f"{largest_text} {number(largest.these_problems)}"
     )
     if size.these_problems < size.new_problems:
         return f"{sentence}; about other problems that narrower interval says nothing."
