@@ -219,6 +219,18 @@ def test_copies_at_another_temperature(shell, server, answers, words):
     assert line in done.out
 
 
+@pytest.mark.parametrize("differs", [False, True])
+def test_copies_in_each_request(shell, server, answers, words, differs):
+    """A server that draws once for all choices of a request is found out, across sessions."""
+    server.text = lambda body, choice: f"    return {body['seed'], differs and choice}\n"
+    chosen = {"problems": "[0-2]", "concurrency": 1}
+    for n in (6, 9):
+        done = shell(*[word for word in words("--per-request", 3, n=n, **chosen) if word != "--json"])
+    assert ("copies: the samples of each request are one text: " in done.out) is not differs
+    record = shell(*words("--per-request", 3, n=9, **chosen)).record["generated"]
+    assert (18, 18 * (not differs)) == (record["choices"], record["equal_choices"])
+
+
 @pytest.mark.nightly
 def test_a_conversation(shell, server, answers, words, starter):
     """With ``--prompt chat`` the fenced answer is judged, what was thought is stored apart, no stop word is sent."""

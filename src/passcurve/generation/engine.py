@@ -286,6 +286,8 @@ class GenerationEngine:
             temperature=self._request.decoding.temperature,
             repeated_problems=totals.repetition.repeated_problems,
             uniform_problems=totals.repetition.uniform_problems,
+            choices=totals.repetition.choices,
+            equal_choices=totals.repetition.equal_choices,
             failures=tuple(self._failures.reasons),
             ended_by=str(error) if error is not None else "",
             exit_code=error.exit_code if error is not None else 0,

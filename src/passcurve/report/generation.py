@@ -13,6 +13,8 @@ from passcurve.types.amounts import amount, part_of, were
 
 _FAILURES_SHOWN = 5
 _MODELS_SHOWN = 5
+_FEWEST_CHOICES = 10
+"""Fewest choices that tell whether a server draws each choice of a request."""
 
 
 def live_parts(at: GenerationProgress) -> list[str]:
@@ -83,6 +85,11 @@ def _copies(progress: GenerationProgress) -> list[str]:
             return [f"{line} at temperature 0, where all should be: the model does not always answer alike"]
         return [
             f"{line}, as they should be at temperature 0: n is 1 in effect there, and k > 1 says no more than k = 1"
+        ]
+    if progress.choices == progress.equal_choices >= _FEWEST_CHOICES and 2 * uniform <= repeated:
+        return [
+            "  copies: the samples of each request are one text: the server does not draw each, so n is smaller in "
+            "effect, and pass@k for k > 1 is too low; use --per-request 1, and another --run"
         ]
     if not uniform:
         return []

@@ -99,6 +99,10 @@ class Repetition:
     def __init__(self) -> None:
         self.uniform_problems = 0
         """Number of problems with several samples that are all one text."""
+        self.choices = self.equal_choices = 0
+        """Numbers of choices that follow another of their request, and of those of them that are the same text."""
+        self._latest: dict[str, tuple[str, bytes]] = {}
+        """By problem, the request of the latest line, and the digest of its text."""
         self._texts: dict[str, bytes | None] = {}
         """Digest of the only text of each problem; None once there are two."""
         self._repeated: set[str] = set()
@@ -112,6 +116,11 @@ class Repetition:
         """Count the text of one sample."""
         text = line.solution if isinstance(line.solution, str) else line.completion
         digest = blake2b(str(text).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        request, before = self._latest.get(line.task_id, ("", b""))
+        if line.choice and line.request == request:
+            self.choices += 1
+            self.equal_choices += digest == before
+        self._latest[line.task_id] = (line.request, digest)
         if line.task_id not in self._texts:
             self._texts[line.task_id] = digest
             return

@@ -129,6 +129,10 @@ class GenerationProgress(
     """The error that ended the generation early; empty when none did."""
     exit_code: int
     """Exit code of that error; 0 when there is none."""
+    choices: int = 0
+    """Choices that follow another of the same request."""
+    equal_choices: int = 0
+    """Those of them that are the same text as the one before."""
     error_rate: float = 0.0
     """Share of this session's attempts that failed."""
 
