@@ -401,6 +401,9 @@ def test_tokens_in_one_sense():
     """Cached tokens beside the others, thinking in the sum alone, and no count of the prompt at all."""
     usage = {"prompt_tokens": 10, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 5000}}
     assert (5010, 5000) == (_Tokens.parse(usage).read, _Tokens.parse(usage).cached)
+    # The whole prompt was cached, or it was not counted: no part of it is known then.
+    whole, uncounted = _Tokens.parse(usage | {"prompt_tokens": 0}), _Tokens.parse(usage | {"prompt_tokens": None})
+    assert (5000, 5000, None, None) == (whole.read, whole.cached, uncounted.read, uncounted.cached)
     assert 900 == _Tokens.parse({"prompt_tokens": 1000, "prompt_cache_hit_tokens": 900}).cached
     assert 1010 == _Tokens.parse({"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 1110}).written
     assert _Tokens.parse({"prompt_tokens": 0, "completion_tokens": 0}).read is None

@@ -179,14 +179,16 @@ class _Tokens(NamedTuple):
     @classmethod
     def parse(cls, usage: dict[str, Any]) -> _Tokens:
         """Return the counts of a response in one sense, whatever a server counts apart."""
-        # No prompt is empty: a server that says so has not counted.
-        read = token_count(usage.get("prompt_tokens")) or None
+        read = token_count(usage.get("prompt_tokens"))
         written = token_count(usage.get("completion_tokens"))
         cached = token_count(nested_field(usage, "prompt_tokens_details", "cached_tokens"))
         if cached is None:
             cached = token_count(usage.get("prompt_cache_hit_tokens"))
         if read is not None and cached is not None and cached > read:
             read += cached
+        if not read:
+            # No prompt is empty: a server that says so has not counted.
+            read = cached = None
         reasoning = token_count(nested_field(usage, "completion_tokens_details", "reasoning_tokens"))
         total = token_count(usage.get("total_tokens"))
         if read is None or written is None or total is None:
