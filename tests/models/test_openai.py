@@ -409,6 +409,12 @@ def test_tokens_in_one_sense():
     assert _Tokens.parse({"prompt_tokens": 0, "completion_tokens": 0}).read is None
 
 
+@pytest.mark.parametrize("reason", ["length", "model_length", "MAX_TOKENS"])
+def test_names_of_a_text_that_was_cut_off(reason):
+    """A text that ended at a limit is told by one name, whatever the server calls it."""
+    assert "length" == _Choice.parse({"text": "a", "finish_reason": reason}).finish_reason
+
+
 def test_thinking_in_the_sum_alone_beside_cached_tokens():
     """Grok counts thinking apart from the completion, also where a part of the prompt was cached."""
     usage = {

@@ -25,8 +25,8 @@ MAX_STOPS = 4
 """Largest number of stop words that servers take; all are applied again on our side."""
 _UNFINISHED = frozenset({"abort", "error", "insufficient_system_resource", "network_error"})
 """Values of ``finish_reason`` with which a server says that it broke off: the text is no answer of the model."""
-
-
+_CUT_OFF = frozenset({"max_tokens", "model_length"})
+"""Other values for a text that ends at a limit: of gateways, and of Mistral where the limit is the context."""
 _SAID = ("content", "reasoning_content", "reasoning", "tool_calls", "function_call", "refusal")
 """Fields of a message with something that the model said."""
 
@@ -217,6 +217,7 @@ class _Choice(msgspec.Struct, frozen=True, kw_only=True):
         if not isinstance(choice, dict):
             return None
         finish = short_text(choice.get("finish_reason"))
+        finish = "length" if finish.lower() in _CUT_OFF else finish
         message = choice.get("message")
         if isinstance(message, dict):
             # The content is null where the model only reasoned or only called a tool.
