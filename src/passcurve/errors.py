@@ -10,6 +10,7 @@ PasscurveError            1  something other than the model failed
 │   └── PlaceError        2  a place that the user chose is wrong: read-only, or no run directory
 ├── FetchError            1  a benchmark could not be fetched, or its checksum is wrong
 ├── ModelError            1  a back end could not be reached, or returned no sample
+│   ├── UnavailableError  1  a server cannot be reached or takes no requests now
 │   ├── RefusedError      2  a back end refuses the key, the model or a setting
 │   │   └── PromptError   2  a back end refuses a request, maybe for its prompt alone
 │   └── TooLongError      1  a prompt and its answer do not fit into the model's context
@@ -80,6 +81,10 @@ class ModelError(PasscurveError):
 
     problem_id = ""
     """The problem whose request failed, where only the back end knows it."""
+
+
+class UnavailableError(ModelError):
+    """A server cannot be reached or takes no requests now, whatever they ask."""
 
 
 class RefusedError(ModelError):

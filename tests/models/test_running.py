@@ -418,13 +418,14 @@ def test_a_problem_whose_requests_fail(shell, server, answers, words, task, faul
         assert 1 == done.err.count(f"problem '{task}' is given up for now")
 
 
-def test_a_server_that_fails_from_some_request_on(shell, server, answers, words):
-    """When the requests of several problems fail in a row, those of the others are not sent."""
-    server.fault = lambda number, body: "500" if number >= 20 else ""
-    done = shell(*words("--max-retries", 0, n=8))
+@pytest.mark.parametrize(("fault", "failing", "message"), [("500", 7, "500: it broke"), ("429", 3, "429: slow down")])
+def test_a_server_that_fails_from_some_request_on(shell, server, answers, words, fault, failing, message):
+    """When the requests of several problems fail in a row, those of the others are not sent; a limit is everybody's."""
+    server.fault = lambda number, body: fault if number >= 20 else ""
+    done = shell(*words("--max-retries", 0, n=8, concurrency=1))
     assert (1, 20, 1) == (done.code, len(stored(shell.folder / "r")), done.record["generated"]["exit_code"])
-    assert "500: it broke" in done.record["generated"]["ended_by"]
-    assert len(server.requests) < 20 + 3 * 8
+    assert message in done.record["generated"]["ended_by"]
+    assert failing == len(server.requests) - 20
 
 
 def test_a_setting_that_is_refused(shell, server, answers, words):

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
-from passcurve.errors import ModelError, PasscurveError, PromptError, RefusedError, TooLongError
+from passcurve.errors import ModelError, PasscurveError, PromptError, RefusedError, TooLongError, UnavailableError
 from passcurve.models.backend import Backend, PipelinedBackend, SampleRequest
 from passcurve.models.stops import cut_at_stop
 from passcurve.store.completions import Completions, Totals
@@ -363,7 +363,7 @@ class GenerationEngine:
         elif isinstance(error, TooLongError):
             self._failures.reasons[str(error)] = None
             self._queue.skip(problem_id)
-        elif self._failures.add(problem_id, error):
+        elif self._failures.add("" if isinstance(error, UnavailableError) else problem_id, error):
             self._end(error)
         elif self._failures.has_given_up(problem_id):
             self._queue.skip(problem_id)

@@ -119,7 +119,8 @@ class Backend(Protocol):
         """Yield a reply for each requested sample, as they come.
 
         Raises RefusedError when a retry would be refused too (PromptError where another prompt may be
-        answered), TooLongError when the prompt does not fit, ModelError when there is no reply after all attempts.
+        answered), TooLongError when the prompt does not fit, ModelError when there is no reply after all attempts
+        (UnavailableError where no other request would have one now).
         Replies yielded before the error are valid.
         """
         ...

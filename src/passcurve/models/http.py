@@ -15,10 +15,10 @@ import httpx
 import msgspec
 
 from passcurve.config import NO_KEY
-from passcurve.errors import ModelError, PromptError, RefusedError, TooLongError, UsageError, nearest
+from passcurve.errors import ModelError, PromptError, RefusedError, TooLongError, UnavailableError, UsageError, nearest
 from passcurve.models.backend import Settings, describe_proxies, public_address
 from passcurve.models.rate_limit import RateLimit
-from passcurve.models.retry import LIMIT_WAIT_FACTOR, RATE_LIMITED, is_retryable, retry_delay
+from passcurve.models.retry import LIMIT_WAIT_FACTOR, RATE_LIMITED, UNAVAILABLE_STATUSES, is_retryable, retry_delay
 from passcurve.models.sanitize import one_line
 from passcurve.types.amounts import amount
 
@@ -58,9 +58,13 @@ class ApiRequest(msgspec.Struct, frozen=True, kw_only=True):
 class AttemptError(Exception):
     """One attempt failed in a way that may pass; the text gives the reason."""
 
-    def __init__(self, reason: str, retry_after: str | None = None, status: int = 0) -> None:
+    def __init__(
+        self, reason: str, retry_after: str | None = None, status: int = 0, *, is_unavailable: bool = False
+    ) -> None:
+        """``is_unavailable``: the server takes no request, whatever it asks."""
         super().__init__(reason)
         self.retry_after, self.status = retry_after, status
+        self.is_unavailable = is_unavailable or status in UNAVAILABLE_STATUSES
 
 
 class ServerClient:
@@ -136,7 +140,8 @@ class ServerClient:
             delay = retry_delay(attempt, None, self._rng, first_s)
         if attempt > self._server.max_retries or delay is None:
             asks = f" (Retry-After: {one_line((error.retry_after or '').encode())})" if delay is None else ""
-            raise ModelError(
+            kind = UnavailableError if error.is_unavailable else ModelError
+            raise kind(
                 f"{self.root} gave no answer in {amount(attempt, 'attempt')}: {self._hide(str(error))}{asks}"
             ) from None
         if delay.is_from_server:
@@ -174,7 +179,7 @@ class ServerClient:
                 raise RefusedError(
                     f"cannot reach {self.root}: {reason}; is the server up, and --base-url right?{describe_proxies()}"
                 ) from None
-            raise AttemptError(f"cannot connect: {reason}") from None
+            raise AttemptError(f"cannot connect: {reason}", is_unavailable=True) from None
         except httpx.TimeoutException:
             raise AttemptError(f"no answer within {self._timeout_s:g} s") from None
         except httpx.HTTPError as error:

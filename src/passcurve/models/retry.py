@@ -13,6 +13,8 @@ LIMIT_WAIT_FACTOR = 4.0
 """How much longer a rate limit is waited for than another failure: servers count by the minute."""
 RETRYABLE_STATUSES = frozenset({408, 409, 425, RATE_LIMITED})
 """Statuses of passing failures below 500; every other error there would come again."""
+UNAVAILABLE_STATUSES = frozenset({RATE_LIMITED, 503, 529})
+"""Statuses with which a server takes no request, whatever it asks."""
 _FINAL_STATUSES = frozenset({501, 505})
 """What a server does not implement, it will not."""
 _MAX_DELAY_S = 30.0
