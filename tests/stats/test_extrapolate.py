@@ -10,8 +10,8 @@ import pytest
 from scipy import optimize, stats
 
 from passcurve.stats import beta_binomial_fit, extrapolate, pass_at_k, temperature_hull
-from passcurve.stats.extrapolate import fit_zero_inflated
 from passcurve.stats.rows import check_row
+from passcurve.stats.zero_inflated import fit_zero_inflated
 
 
 def drawn(seed: int, impossible: float, m: int = 164, n: int = 20) -> np.ndarray:
@@ -43,6 +43,17 @@ class TestExtrapolate:
         theirs = optimize.differential_evolution(loss, [(0.001, 0.99), (-4, 4), (-4, 4)], seed=1, tol=1e-8)
         assert -theirs.fun == pytest.approx(ours.log_likelihood + constant, abs=1e-4)
         assert theirs.x[0] == pytest.approx(ours.impossible, abs=1e-3)
+
+    @pytest.mark.parametrize("c", [[0, 41, 43], [0, 0, 30, 31, 33], [0, 0, 0, 50]])
+    def test_zero_inflated_where_the_likelihood_is_flat(self, c: list[int]) -> None:
+        """Problems that are alike but for some that never passed: the share of those is what no k goes beyond."""
+        passed = sum(x > 0 for x in c) / len(c)
+        assert extrapolate(100, c, [200, 1000]).zero_inflated.tolist() == pytest.approx([passed, passed], abs=1e-6)
+
+    def test_zero_inflated_goes_to_the_end_of_a_flat_likelihood(self) -> None:
+        """One pass on each of 3 of 12 problems: all are alike, and k draws find one with 1 - (1 - p)^k, p = 1/20."""
+        result = extrapolate(5, [1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0], [10, 50])
+        assert result.zero_inflated.tolist() == pytest.approx([1 - 0.95**10, 1 - 0.95**50], abs=1e-4)
 
     def test_power_law_goes_through_a_power_law(self) -> None:
         """With two samples of each it is the line through pass@1 and pass@2: hand computed at k = 4."""

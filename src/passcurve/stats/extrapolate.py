@@ -17,6 +17,7 @@ from passcurve.stats.double_double import FloatArray
 from passcurve.stats.fit import beta_binomial_fit
 from passcurve.stats.passk import pass_at_k
 from passcurve.stats.rows import MOST_DRAWS, IntArray, Row, check_integer, check_row, integer_array, number_row
+from passcurve.stats.zero_inflated import fit_zero_inflated
 
 LABELLED, FARTHEST = 2, 10
 """Multiples of n beyond which a value gets a warning, and beyond which it needs ``far=True``."""
@@ -46,7 +47,7 @@ def extrapolate(n: ArrayLike, c: ArrayLike, k: ArrayLike, *, far: bool = False) 
 
     - beta-binomial: ``1 - B(a, b + k) / B(a, b)`` with the fitted a and b (``beta_binomial_fit``);
     - zero-inflated: a share of the problems is impossible, the chances of the others are beta; fitted by maximum
-      likelihood with scipy's L-BFGS-B from several starts;
+      likelihood (``fit_zero_inflated``);
     - power law: ``-log pass@k = A k^-s``, a straight line through log(-log pass@k) against log k at 1, 2, 4, ... n
       (Brown et al. 2024, "Large language monkeys", arXiv:2407.21787, section 3.1), by least squares;
     - Chao2: problems as species and samples as visits, from the numbers of problems passed once and twice;
@@ -104,54 +105,12 @@ def _beta_binomial(row: Row, ks: IntArray, reasons: list[str]) -> FloatArray:
     return 1.0 - _fail_share(a, b, ks)
 
 
-class ZeroInflated(NamedTuple):
-    """A share of impossible problems, a beta distribution for the others."""
-
-    impossible: float
-    a: float
-    b: float
-    log_likelihood: float
-    """Log-likelihood without the binomial coefficients."""
-
-
 def _zero_inflated(row: Row, ks: IntArray, reasons: list[str]) -> FloatArray:
     if row.n.max() < 3:
         reasons.append("zero-inflated: three numbers need at least three samples of some problem")
         return np.full(ks.size, np.nan)
     fit = fit_zero_inflated(row)
     return (1.0 - fit.impossible) * (1.0 - _fail_share(fit.a, fit.b, ks))
-
-
-def fit_zero_inflated(row: Row) -> ZeroInflated:
-    """Return the maximum-likelihood fit; the counts must not be saturated."""
-    from scipy.optimize import minimize
-    from scipy.special import betaln, expit
-
-    pairs, weights = np.unique(np.stack([row.n, row.c]), axis=1, return_counts=True)
-    n, c = pairs.astype(np.float64)
-    none = c == 0
-
-    def loss(x: FloatArray) -> float:
-        share, a, b = float(expit(x[0])), math.exp(x[1]), math.exp(x[2])
-        logs = math.log1p(-share) + betaln(a + c, b + n - c) - betaln(a, b)
-        logs = np.where(none, np.logaddexp(math.log(share), logs), logs)
-        return -math.fsum(weights * logs)
-
-    fit = beta_binomial_fit(row.n, row.c)
-    unsolved = float((row.c == 0).mean())
-    starts = [
-        (min(0.9, max(0.02, share)), a, b)
-        for share in (0.02, unsolved / 2, unsolved)
-        for a, b in ((fit.a, fit.b), (1, 1))
-    ]
-    bounds = [(-15.0, 15.0), (-7.0, 14.0), (-7.0, 14.0)]
-    best = None
-    for share, a, b in starts:
-        start = [math.log(share / (1.0 - share)), *np.clip(np.log([a, b]), -6.9, 13.9)]
-        fitted = minimize(loss, start, method="L-BFGS-B", bounds=bounds)
-        best = fitted if best is None or fitted.fun < best.fun else best
-    assert best is not None
-    return ZeroInflated(float(expit(best.x[0])), math.exp(best.x[1]), math.exp(best.x[2]), -float(best.fun))
 
 
 def _power_law(row: Row, ks: IntArray, reasons: list[str]) -> FloatArray:
