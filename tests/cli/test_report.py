@@ -56,8 +56,8 @@ def test_a_name_that_the_encoding_lacks(shell, words):
 def test_markdown(runs):
     """Every row has as many cells as the heading, whatever the names hold."""
     done = runs("report", "one.jsonl", f"{HOSTILE}.jsonl", "--format", "markdown")
-    scores, findings, differences = done.out.rstrip("\n").split("\n\n")
-    assert all(line.startswith("- ") for line in findings.splitlines())
+    scores, findings, differences, notes = done.out.rstrip("\n").split("\n\n")
+    assert all(line.startswith("- ") for line in [*findings.splitlines(), *notes.splitlines()])
     for table in (scores, differences):
         cells = {len(re.split(r"(?<!\\)\|", line)) for line in table.splitlines()}
         assert 1 == len(cells)
@@ -86,6 +86,19 @@ def test_a_table_has_the_warnings_of_its_scores(shell, form):
     out = shell("show", "one.jsonl", "--format", form, "-k", "1").out
     assert 1 == out.count("one problem: it says next to nothing about other problems")
     assert 1 == out.count("saturated")
+
+
+@pytest.mark.parametrize("form", ["markdown", "latex"])
+def test_a_table_has_the_warnings_of_its_differences(shell, form):
+    """Below the differences stands what the text says of them: warnings, how they read, and what else differs."""
+    for name, n in (("one", 2), ("two", 3)):
+        shell.write(f"{name}.jsonl", [{"task_id": f"P/{at}", "passed": at > 3} for at in range(9) for _ in range(n)])
+    out = shell("report", "one.jsonl", "two.jsonl", "--format", form).out
+    pair = "one.jsonl and two.jsonl: "
+    assert 1 == out.count(f"{pair}pass@1: No evidence of a difference")
+    assert 1 == out.count(f"{pair}warning: all differences agree")
+    assert 1 == out.count(f"{pair}warning: A and B have different numbers of samples")
+    assert 1 == out.count(f"{pair}differs: neither has a signature")
 
 
 def test_a_withheld_score_has_its_reason_once(shell, starter):

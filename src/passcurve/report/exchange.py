@@ -42,6 +42,7 @@ def table_lines(record: Mapping[str, Any], form: str, requested: Sequence[str] =
     if comparison and comparison["pairs"]:
         yield ""
         yield from draw(*_differences(comparison["pairs"]))
+        yield from _small_print([*_comparison_notes(comparison)], form)
 
 
 def _findings(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -68,6 +69,19 @@ def _warnings(runs: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Iterat
     for run in runs:
         texts = [text for name in names for text in run["scores"].get(name, {}).get("warnings", ())]
         yield from (f"{run['name']}: warning: {text}" for text in dict.fromkeys(texts))
+
+
+def _comparison_notes(comparison: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what was compared, and for each pair how its differences read and what else may explain them."""
+    if comparison["coverage"]:
+        yield f"covered: {comparison['coverage']}"
+    yield from comparison["notes"]
+    for pair in comparison["pairs"]:
+        name = f"{pair['a']} and {pair['b']}"
+        yield from (f"{name}: pass@{row['k']}: {row['reading']}" for row in pair["differences"])
+        warnings = dict.fromkeys(text for row in pair["differences"] for text in row["warnings"])
+        yield from (f"{name}: warning: {text}" for text in warnings)
+        yield from (f"{name}: differs: {text}" for text in pair["differs"])
 
 
 def _small_print(texts: Sequence[str], form: str) -> Iterator[str]:
