@@ -195,6 +195,24 @@ class TestTheseProblems:
         assert result.low <= least <= result.low + 0.03
         assert 1.0 == result.high
 
+    @pytest.mark.parametrize(("k", "least"), [(1, 0.968), (2, 0.912), (5, 0.832)])
+    def test_three_problems_hold_what_the_page_says(self, k: int, least: float) -> None:
+        """All outcomes of three problems with 5 samples each, on a grid of chances; the page names the worst."""
+        n, cells = 5, (6, 6, 6)
+        chances = np.array([0, 0.001, 0.01, 0.03, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 0.999, 1])
+        low, high = np.empty(cells), np.empty(cells)
+        for c in itertools.combinations_with_replacement(range(n + 1), 3):
+            limits = dataset_interval(n, c, k, "these_problems")
+            for cell in itertools.permutations(c):
+                low[cell], high[cell] = limits.low, limits.high
+        outcomes = stats.binom.pmf(np.arange(n + 1), n, chances[:, None])
+        worst = 1.0
+        for at in map(list, itertools.combinations_with_replacement(range(chances.size), 3)):
+            truth = np.mean(1.0 - (1.0 - chances[at]) ** k)
+            is_held = (low <= truth + 1e-12) & (truth - 1e-12 <= high)
+            worst = min(worst, float(np.einsum("i,j,k,ijk->", *outcomes[at], is_held)))
+        assert worst == pytest.approx(least, abs=0.001)
+
     def test_the_mean_lies_inside_and_the_limits_mirror(self) -> None:
         """For k = 1 the limits of failures are 1 minus those of passes."""
         c = np.array([0, 3, 10, 7, 2, 9])
