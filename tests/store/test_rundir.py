@@ -6,6 +6,7 @@ import os
 import random
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -54,6 +55,19 @@ with RunDir(__import__("pathlib").Path(path)).open_session(msgspec.json.decode(h
 def rundir(tmp_path: Path) -> RunDir:
     """Return a run directory that does not exist yet."""
     return RunDir(tmp_path / "run")
+
+
+def _error_with(limit: int, rundir: RunDir, header: Header) -> Exception | None:
+    """Return what is raised when a session opens in a process with so many descriptors; None when nothing is."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    try:
+        rundir.open_session(header).close()
+    except Exception as error:
+        return error
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return None
 
 
 def names(rundir: RunDir) -> list[str]:
@@ -317,18 +331,15 @@ class TestDamage:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
 
-    def test_too_many_parts_for_the_descriptors(self, rundir, header, line):
-        """The reason is told."""
+    def test_too_many_parts_for_the_descriptors(self, rundir, header, line, tmp_path):
+        """The reason is told, whichever file is the first too many."""
         with rundir.open_session(header) as run:
             run.append([line(0)])
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (len(list(Path("/proc/self/fd").iterdir())), hard))
-        try:
-            with pytest.raises(StoreError, match="Too many open files"):
-                rundir.open_session(header)
-        finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        rundir.open_session(header).close()
+        # One after the other is free, until there are enough.
+        copies = [RunDir(shutil.copytree(rundir.path, tmp_path / f"{number}")) for number in range(200)]
+        errors = [error for limit, copy in enumerate(copies) if (error := _error_with(limit, copy, header))]
+        assert 3 < len(errors) < len(copies)
+        assert all(type(error) is StoreError and "Too many open files" in str(error) for error in errors), errors
 
 
 class TestAttempts:

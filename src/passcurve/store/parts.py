@@ -99,7 +99,7 @@ class PartWriter:
         try:
             self.append(header)
             self.sync()
-            fsync_folder(path.parent)
+            self._sync_folder()
         except BaseException:
             os.close(self.fd)
             raise
@@ -142,6 +142,12 @@ class PartWriter:
             self.fd = -1
 
     _synced_at = float("inf")
+
+    def _sync_folder(self) -> None:
+        try:
+            fsync_folder(self.path.parent)
+        except OSError as error:
+            raise self._failure(error) from error
 
     def _failure(self, error: OSError) -> StoreError:
         return StoreError(
