@@ -201,6 +201,31 @@ class TestPrograms:
         assert ["b", "a"] == [row["task_id"] for row in rows]
         assert "2 of 2" in notes[0]
 
+    @pytest.mark.parametrize("answer", ["f(1)", "[1]"])
+    def test_lists_of_answers_to_questions(self, write, answer):
+        """The function that all questions are about tells no answer from another, and an answer need not name it."""
+        check = Expression(code="def f(x): return [x]", asks="input", input="1", output="[1]")
+        questions = [Problem(id=name, prompt="", entry_point="f", check=check) for name in ("sample_0", "sample_1")]
+        notes: list[str] = []
+        path = write("g.json", [[answer], [answer]])
+        rows = [json.loads(line) for line in convert([path], NO_OPTIONS, Target(lambda: questions, say=notes.append))]
+        assert ["sample_0", "sample_1"] == [row["task_id"] for row in rows]
+        assert "2 of 2 problems have no function name of their own" in notes[0]
+
+    def test_lists_for_problems_that_share_a_name(self, write):
+        """A name that most problems have tells none of them; one that few have does."""
+        names = ("solve", "solve", "solve", "prime")
+        alike = [
+            Problem(id=str(index), prompt="", entry_point=name, check=FunctionTests(source=""))
+            for index, name in enumerate(names)
+        ]
+        notes: list[str] = []
+        path = write("g.json", [[f"def {name}(): {index}"] for index, name in enumerate(names)])
+        assert 4 == len(list(convert([path], NO_OPTIONS, Target(lambda: alike, say=notes.append))))
+        assert "3 of 4" in notes[0]
+        with pytest.raises(DataError, match="1 of 1 problems lack the function to test"):
+            converted(write("g.json", [["def solve(): 0"]] * 4), problems=alike)
+
     def test_texts_by_task(self, write):
         """Texts of each task become rows of it; null is a sample without a text."""
         programs = {"Mbpp/2": ["def similar(): 1", None], "Mbpp/3": "def prime(): 1", "Mbpp/11": [None]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from passcurve.errors import DataError
 from passcurve.store.documents import array_elements, explain_outcomes, read_document
 from passcurve.store.foreign.options import Target
-from passcurve.types import Cases, Problem
+from passcurve.types import Cases, Expression, Problem
 
 _EXPECTED = "expected rows, or lists of programs as bigcode-evaluation-harness writes them"
 _LIVECODEBENCH = ("livecodebench", "equal-json")
@@ -111,10 +112,18 @@ def _owners(path: Path, lists: list[list[object]], benchmark: Sequence[Problem],
     return benchmark
 
 
+def _own_names(problems: Sequence[Problem]) -> set[str]:
+    """Return the names of functions that tell whose a program is: none that most problems share, as ``f``."""
+    # An answer to a question about a function need not name it.
+    counts = Counter(problem.entry_point for problem in problems if not isinstance(problem.check, Expression))
+    return {name for name, count in counts.items() if name and (count == 1 or 2 * count <= len(problems))}
+
+
 def _check_order(path: Path, lists: list[list[object]], problems: Sequence[Problem], target: Target) -> None:
     """Raise DataError where most programs belong to other problems: nothing but their order says which."""
     pairs = [(problem, programs) for problem, programs in zip(problems, lists, strict=False) if programs]
-    testable = [(problem, programs) for problem, programs in pairs if problem.entry_point]
+    own_names = _own_names(problems)
+    testable = [(problem, programs) for problem, programs in pairs if problem.entry_point in own_names]
     strangers = [
         problem
         for problem, programs in testable
@@ -138,7 +147,9 @@ def _check_order(path: Path, lists: list[list[object]], problems: Sequence[Probl
             "with `task_id` and `solution`"
         )
     unsure = len(pairs) - len(testable)
-    hint = f", and {unsure} of {len(pairs)} problems have no function name by which to check that" * (unsure > 0)
+    hint = ""
+    if unsure:
+        hint = f", and {unsure} of {len(pairs)} problems have no function name of their own by which to check that"
     if is_sorted:
         target.say(
             f"{str(path)!r}: its lists are assigned in the order of question_id, as LiveCodeBench's custom_evaluator "
