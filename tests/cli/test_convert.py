@@ -64,6 +64,19 @@ def test_lists_that_were_judged(shell, judged: Path) -> None:
     assert 0.5 == shell("show", "out.json", "-k", "1", "--json").record["pass@1"]["value"]
 
 
+@pytest.mark.parametrize("filtered", ["    return 1\n", "def f(x):\n    return 1\n"])
+def test_logs_of_lm_eval(shell, judged: Path, filtered: str) -> None:
+    """What continues the prompt in a log of lm-eval becomes a whole program, as it is judged; what is one stays so."""
+    doc = {"task_id": "Own/0", "prompt": "def f(x):\n", "entry_point": "f"}
+    row = {"doc_id": 0, "doc": doc, "resps": [["    return 1\n"]], "filtered_resps": [[filtered]], "filter": "none"}
+    shell.write("l.jsonl", [row | {"pass@1": 1.0}])
+    done = shell("convert", "l.jsonl", "o.json", "--to", "evalplus", "--benchmark", str(judged / "b.jsonl"), "--json")
+    assert (0, 1) == (done.code, done.record["verdicts"]), done.err
+    assert (
+        "def f(x):\n    return 1\n" == json.loads((shell.folder / "o.json").read_text())["eval"]["Own/0"][0]["solution"]
+    )
+
+
 @pytest.mark.ci
 def test_whole_programs_are_judged_as_they_were(shell, judged: Path) -> None:
     """Results with programs are samples again: prompt and completion together, and the same score."""

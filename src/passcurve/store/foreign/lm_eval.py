@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from passcurve.errors import DataError
 from passcurve.store.documents import is_lm_eval
@@ -57,7 +57,7 @@ class _LmEvalRows:
         else:
             answers = flatten(row["resps"]) if "resps" in row else []
             texts = flatten(row["filtered_resps"]) if "filtered_resps" in row else answers
-            form = _form_of(doc, texts, answers)
+            form = form_of(doc, texts, answers)
             texts = [_answer_of(doc, text, self._asks) for text in texts] if self._asks else texts
         tail = {"doc_id": row["doc_id"]} if "doc_id" in row else {}
         return [{**head, form: text, **tail} for text in texts]
@@ -95,7 +95,9 @@ def _answer_of(doc: dict[str, Any], text: object, asks: str) -> object:
     return text[len(begin) :] if text.startswith(begin) else text
 
 
-def _form_of(doc: dict[str, Any], texts: Sequence[object], answers: Sequence[object]) -> str:
+def form_of(
+    doc: dict[str, Any], texts: Sequence[object], answers: Sequence[object]
+) -> Literal["completion", "solution"]:
     """Return what lm-eval would run: the filtered text, which its filter has made a whole program, or not."""
     prompt = doc.get("prompt")
     if not isinstance(prompt, str) or "entry_point" not in doc:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from passcurve.store.documents import array_rows, text_lines
+from passcurve.store.foreign.lm_eval import form_of
 from passcurve.store.foreign.values import flatten, parse_object
 from passcurve.store.records.sample import MalformedRecordError, Record, ScoredSample, shorten
 from passcurve.types.amounts import amount
@@ -27,13 +28,15 @@ def read(path: Path) -> Record:
         if row is None or not isinstance(row.get("doc"), dict):
             raise MalformedRecordError(f"line {number} is no row of lm-eval")
         filters.add(str(row.get("filter")))
-        answers = flatten(row.get("filtered_resps", row.get("resps")))
+        answers = flatten(row["resps"]) if "resps" in row else []
+        texts = flatten(row["filtered_resps"]) if "filtered_resps" in row else answers
+        form = form_of(row["doc"], texts, answers)
         value = _value(row, number)
         status = _status(value)
-        undecided += len(answers) * (value is not None and not status)
+        undecided += len(texts) * (value is not None and not status)
         samples += [
-            ScoredSample(task_id=_task(row), text=text if isinstance(text, str) else None, status=status)
-            for text in answers
+            ScoredSample(task_id=_task(row), form=form, text=text if isinstance(text, str) else None, status=status)
+            for text in texts
         ]
     if len(filters) > 1:
         first, second = sorted(filters)[:2]
