@@ -356,6 +356,18 @@ class TestLmEval:
         (row,) = converted(write("s.jsonl", lines([self.row()])), options=parse_options("resps", "{}=Mbpp/{-8}"))
         assert ("Mbpp/3", "raw") == (row["task_id"], row["completion"])
 
+    def test_ids_of_documents(self, write):
+        """The id of a question tells its problem, wherever that stands in the benchmark; a map is for the places."""
+        check = Expression(code="def f(x): return x", asks="input", input="1", output="1")
+        questions = [Problem(id=f"sample_{at}", prompt="", entry_point="f", check=check) for at in (1, 0)]
+        doc = {"id": "sample_0", "code": check.code, "input": "1", "output": "1"}
+        path = write("s.jsonl", lines([self.row(doc=doc, filtered_resps=[f"{check.code}\nassert f(2)==1"])]))
+        for options in (NO_OPTIONS, parse_options(None, "{}=sample_{}")):
+            (row,) = converted(path, options=options, problems=questions)
+            assert {"task_id": "sample_0", "solution": "f(2)", "doc_id": 0} == row
+        with pytest.raises(DataError, match="--benchmark cruxeval-input or cruxeval-output"):
+            converted(path, problems=None)
+
     @pytest.mark.parametrize("asks", ["input", "output"])
     def test_answers_to_questions(self, write, asks):
         """The answer is taken out of the assertion that lm-eval makes of it in CRUXEval."""
