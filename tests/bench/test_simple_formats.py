@@ -124,6 +124,17 @@ def test_mbpp_with_a_test_that_is_none(tmp_path: Path) -> None:
             read(tmp_path, {"task_id": 2, "text": "p", "test_list": tests})
 
 
+def test_mbpp_with_setup_code_elsewhere(tmp_path: Path) -> None:
+    """Code of LBPP that its assertions need is refused by its name: without a reference nothing shows that it lacks."""
+    row = {"task_id": "lbpp/0", "instruction": "Write f.", "completion": "def f(x):\n    return x\n"}
+    row |= {"test_list": ["assert f(math.pi) > 3"], "test_setup": "from code import f\nimport math\n"}
+    with pytest.raises(DataError, match=r"line 1: found code in 'test_setup', .* expected it in 'test_setup_code'"):
+        read(tmp_path, row)
+    (problem,) = read(tmp_path, row | {"test_setup": "\n", "test_setup_code": "import math"})
+    assert isinstance(problem.check, Assertions)
+    assert "import math" == problem.check.setup
+
+
 def test_tests_of_evalplus_are_taken_apart(tmp_path: Path) -> None:
     """Each input of the loop is a test of the suite `plus`, and numpy is not needed."""
     (problem,) = read(tmp_path, MBPP_ROW | {"test": PLUS_TEST})

@@ -40,6 +40,12 @@ FORMAT = Format("mbpp", _matches, _parse)
 
 
 def _problem(row: Row, plus_s: float) -> Problem:
+    # LBPP's, whose reference is no `code` that would fail without it.
+    if row.optional_text("test_setup").strip():
+        raise row.fault(
+            "found code in 'test_setup', which would not be run",
+            "it in 'test_setup_code', without the lines that import the program",
+        )
     code, plus = row.optional_text("code"), row.optional_text("test")
     tests = tuple(test for test in row.texts("test_list") if test.strip())
     setup = "\n".join((*_imports(row), row.optional_text("test_setup_code"))).strip()
