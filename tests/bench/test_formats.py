@@ -230,6 +230,15 @@ def test_spaces_around_an_entry_point_are_not_its_name(tmp_path: Path) -> None:
     assert (ONE,) == read_problems(write_file(tmp_path, lines(ROW | {"entry_point": "one "})))
 
 
+@pytest.mark.parametrize("language", ["java", "JavaScript", "csharp", "C++", "ruby"])
+def test_another_language(tmp_path: Path, language: str) -> None:
+    """A problem in another language, as MBXP has it, is refused by that; one in Python, or in Polish words, is read."""
+    message = refusal(tmp_path, lines(ROW, ROW | {"task_id": "b", "language": language}))
+    assert re.match(rf", line 2: found language '{re.escape(language)}'; expected Python .* `script`", message)
+    for other in ("python", "Python3", "pl", None):
+        assert (ONE,) == read_problems(write_file(tmp_path, lines(ROW | {"language": other})))
+
+
 def test_empty_task_id(tmp_path: Path) -> None:
     """A problem must have a name."""
     assert re.match(", line 1: .*task_id ' '", refusal(tmp_path, lines(ROW | {"task_id": " "})))

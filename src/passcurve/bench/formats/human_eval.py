@@ -16,6 +16,8 @@ from passcurve.types.amounts import amount
 
 REQUIRED = ("task_id", "prompt", "entry_point", "test")
 _OPTIONAL = ("canonical_solution", "suffix")
+_OTHER_NAMES = frozenset(("cpp", "csharp", "golang", "js", "shell"))
+"""Names of languages besides their titles; the table's own `cs`, `pl` and `ts` are those of natural languages too."""
 
 
 def _matches(fields: Mapping[str, object]) -> bool:
@@ -29,6 +31,7 @@ def _parse(rows: Sequence[Row], _: ReadOptions) -> Parsed:
     without_test: Row | None = None
     for raw in rows:
         row = msgspec.structs.replace(raw, expected=REQUIRED)
+        _check_language(row)
         if field := unread_tests(row.fields, (*REQUIRED, *_OPTIONAL)):
             raise DataError(f"{row.place}: {explain(field)}")
         unused.update(unused_tests(row.fields))
@@ -56,6 +59,21 @@ def read_entry_point(row: Row) -> str:
     if not is_name(entry_point):
         raise row.fault(f"found entry_point {shown(entry_point)}", "the name of a function")
     return entry_point
+
+
+def _check_language(row: Row) -> None:
+    """Raise DataError where a row names another language than Python, as those of MBXP and HumanEval-XL do."""
+    language = row.fields.get("language")
+    if not isinstance(language, str) or language.lower().startswith("py"):
+        return
+    # Loaded here: most rows name none.  A natural language says nothing about the program.
+    from passcurve.bench.languages import languages
+
+    if language.lower() in {one.title.lower() for one in languages().values()} | _OTHER_NAMES:
+        raise row.fault(
+            f"found language {shown(language)}",
+            "Python in this form: other languages are of the kind `script` (docs/benchmarks.md)",
+        )
 
 
 def _problem(row: Row) -> Problem:
