@@ -151,6 +151,34 @@ def test_samples_without_a_text_and_other_fields(shell) -> None:
     assert 0 == none.code, none.err
 
 
+@pytest.mark.parametrize("other", [None, "    return 2\n"])
+def test_a_field_beside_the_text(shell, judged: Path, other: str | None) -> None:
+    """A text in the other form takes the place of null, or of another text, in the field of that form."""
+    body, program = "    return 1\n", "def f(x):\n    return 1\n"
+    words = ("--benchmark", str(judged / "b.jsonl"))
+    shell.write("p.jsonl", [{"task_id": "Own/0", "completion": other, "solution": program}])
+    shell("convert", "p.jsonl", "h.jsonl", "--to", "human-eval", *words)
+    assert [{"task_id": "Own/0", "completion": body}] == shell.rows("h.jsonl")
+    shell("convert", "p.jsonl", "same.jsonl", "--to", "jsonl")
+    assert shell.rows("p.jsonl") == shell.rows("same.jsonl")
+    shell.write("c.jsonl", [{"task_id": "Own/0", "completion": body, "solution": None}])
+    shell("convert", "c.jsonl", "b.jsonl", "--to", "bigcodebench", *words)
+    assert [{"task_id": "Own/0", "solution": program}] == shell.rows("b.jsonl")
+
+
+@pytest.mark.parametrize("form", ["evalplus", "bigcodebench-results", "livecodebench-scored"])
+def test_fields_of_rows_are_none_of_a_format(shell, judged: Path, form: str) -> None:
+    """A field of a row that has the name of one in the format is left out there, as the note says, with its value."""
+    row = {"task_id": "Own/0", "completion": "    return 1\n", "solution": None, "details": {}, "graded_list": [False]}
+    shell.write("r.jsonl", [row | {"result": "passed", "passed": True}])
+    done = shell("convert", "r.jsonl", "o.json", "--to", form, "--benchmark", str(judged / "b.jsonl"), "--json")
+    assert "other fields (solution, details, graded_list)" in done.record["notes"][0]
+    read = shell("convert", "o.json", "again.jsonl", "--to", "jsonl")
+    assert 0 == read.code, read.err
+    assert [{"task_id": "Own/0", "solution": "def f(x):\n    return 1\n"}] == shell.rows("again.jsonl")
+    assert 1 == shell("show", "o.json", "-k", "1", "--json").record["pass@1"]["value"]
+
+
 def test_tasks_without_samples_have_empty_lists(shell) -> None:
     """A list without programs is what bigcode has for a task without samples, and nothing is lost."""
     program = "def boxes_needed(eggs, size): return 1"

@@ -124,4 +124,6 @@ def write_human_eval(record: Record) -> list[dict[str, Any]]:
 def _row(record: Record, sample: ScoredSample) -> dict[str, Any]:
     """Return the row of a sample, with the other fields of the row that it was read from."""
     fields = sample.fields if record.kind in KINDS else {}
-    return {"task_id": sample.task_id, sample.form: sample.text, **fields}
+    # A row may have had both: null, or another text, beside the one that has become this.
+    others = {name: value for name, value in fields.items() if name != sample.form}
+    return {"task_id": sample.task_id, sample.form: sample.text, **others}

@@ -265,6 +265,10 @@ def write_record(record: Record, path: Path, name: str, writing: Writing) -> Non
             f"{name} holds verdicts, but {part_of(owed, len(record.samples), 'sample')} {have(owed)} none; judge them, "
             "then convert the run directory"
         )
+    if not form.fields and record.kind in rows.KINDS:
+        # They are no fields of that format, whatever their names are.
+        bare = (msgspec.structs.replace(one, fields={}) for one in record.samples)
+        record = msgspec.structs.replace(record, samples=tuple(bare))
     content = form.encode(record, writing)
     try:
         if path.exists():
