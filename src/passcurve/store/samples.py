@@ -150,7 +150,7 @@ def read_rows(path: Path, task_ids: Collection[str]) -> Iterator[Completion | Ma
     Raises DataError, on iteration, when the file cannot be read to its end.
     """
     for row in scan_rows(path, task_ids):
-        yield _completion(row) if isinstance(row, RawRow) else row
+        yield as_completion(row) if isinstance(row, RawRow) else row
 
 
 def follow_rows(
@@ -162,7 +162,7 @@ def follow_rows(
     is compressed, becomes shorter, or is replaced.
     """
     for row in _scan(follow_lines(path, idle_s, ended), task_ids):
-        yield _completion(row) if isinstance(row, RawRow) else row
+        yield as_completion(row) if isinstance(row, RawRow) else row
 
 
 def scan_rows(
@@ -209,7 +209,8 @@ def _scan(
         row += 1
 
 
-def _completion(row: RawRow) -> Completion:
+def as_completion(row: RawRow) -> Completion:
+    """Return the sample of a row without the bytes that it was read from."""
     content = row.content
     return Completion(
         key=row.key,

@@ -17,7 +17,7 @@ _OF_VERDICTS = frozenset(
     "passed result status message suites tests seconds mode isolation call acts row sample_index note".split()
 )
 """Fields of rows that a verdict has added."""
-KINDS = ("rows", "samples")
+KINDS = ("rows", "samples", "run")
 """Kinds of the records that are read from rows."""
 
 
@@ -67,8 +67,13 @@ def _sample(row: dict[str, Any], number: int) -> ScoredSample:
         status=_status(row, number),
         message=_message(row),
         suites=tuple(_suites(row)),
-        fields={name: value for name, value in row.items() if name not in _OF_VERDICTS | {"task_id", form}},
+        fields=other_fields(row, form),
     )
+
+
+def other_fields(row: dict[str, Any], *forms: str) -> dict[str, Any]:
+    """Return the fields of a row besides its task, its texts in these forms, and what a verdict has added."""
+    return {name: value for name, value in row.items() if name not in _OF_VERDICTS and name not in ("task_id", *forms)}
 
 
 def _status(row: dict[str, Any], number: int) -> str:
