@@ -12,7 +12,7 @@ import pytest
 
 from passcurve.bench.languages import find_language
 from passcurve.diagnosis import InputReport
-from passcurve.store.hints import code_field, field_remedy, suggest_id_map
+from passcurve.store.hints import code_field, empty_field_remedy, field_remedy, reference_field, suggest_id_map
 from passcurve.store.input_report import InputObserver
 from passcurve.store.repetition import multiplicity, repeated_part
 from passcurve.store.samples import CUT_OFF, NO_CODE_FIELD
@@ -849,6 +849,22 @@ def test_equal_programs():
         ({"outputs": ["    return x", ""]}, "outputs", "--field outputs"),
         ({"resps": ["def f(x):\n    return x"]}, "resps", "--field resps:solution"),
         ({"score": 1, "text": None}, "", ""),
+        ({"test_list": ["assert f()"], "code": "def f():\n    return 1", "text": "Write f."}, "", ""),
+        (
+            {"test_list": ["assert f()"], "code": "def f():\n    return 1", "llm": "def f(): return 2"},
+            "llm",
+            ":solution",
+        ),
+        ({"code": "def f(x):\n    return x", "input": "1", "output": "'as long as one'"}, "", ""),
+        ({"code": "def g(x):\n    return x", "input": "Write g.", "output": "Here:"}, "output", "--field output"),
+        (
+            {"skeleton": "class A: pass # long", "solution_code": "class A:\n    x = 1", "out": "class A: x"},
+            "out",
+            "out",
+        ),
+        ({"solution_code": "class A:\n    x = 1"}, "solution_code", ":solution"),
+        ({"contract": "assert x > 0 and x < 9", "_id": "0123456789abcdef", "b": "    return 1"}, "b", "--field b"),
+        ({"complete_prompt": "x" * 99, "description": "x" * 99, "b": "    return 1"}, "b", "--field b"),
     ],
 )
 def test_fields(fields, field, remedy):
@@ -856,6 +872,16 @@ def test_fields(fields, field, remedy):
     assert field == code_field(fields)
     if field:
         assert remedy in field_remedy(field, fields[field])
+
+
+@pytest.mark.parametrize(
+    ("sample", "field"), [({}, "code"), ({"llm": "def f(): return 2"}, ""), ({"generation": "def f(): return 2"}, "")]
+)
+def test_rows_of_a_benchmark(sample, field):
+    """A row of MBPP without a sample is the benchmark itself; an empty completion there is not told to use its code."""
+    row = {"task_id": 2, "text": "Write f.", "code": "def f(): return 1", "test_list": ["assert f() == 1"]}
+    assert field == reference_field(row | sample)
+    assert empty_field_remedy(row) is None
 
 
 KNOWN = [f"HumanEval/{number}" for number in range(164)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 _CODE_FIELDS = (
@@ -35,9 +35,24 @@ _THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 """Fields in which APIs write what a model thinks before its answer."""
 _OTHER_FIELDS = frozenset(
     "prompt instruction question task_id entry_point test tests example_test declaration canonical_solution reference "
-    "name id model language docstring finish_reason stop_reason reasoning status result".split()
+    "name id model language docstring finish_reason stop_reason reasoning status result "
+    "base_input plus_input contract assertion suffix test_setup test_list test_imports test_setup_code source_file "
+    "challenge_test_list import signature buggy_solution bug_type failure_symptoms original doctests stop_tokens "
+    "prompt_terminology complete_prompt instruct_prompt code_prompt doc_struct libs skeleton "
+    "import_statement class_description class_name class_constructor test_classes methods_info description "
+    "starter_code sample_io input_output question_content question_title public_test_cases private_test_cases "
+    "code_context reference_code before instruction_descriptive instruction_lazy labels".split()
 )
-"""Fields that never hold the code of a sample."""
+"""Fields that never hold the code of a sample: those of benchmarks, which samples often repeat, among them."""
+_OWN_FIELDS = (
+    (frozenset(("test_list",)), frozenset(("code", "text"))),
+    (frozenset(("declaration",)), frozenset(("text",))),
+    (frozenset(("skeleton",)), frozenset(("solution_code",))),
+    (frozenset(("before",)), frozenset(("after",))),
+    (frozenset(("input_output",)), frozenset(("solutions",))),
+    (frozenset(("content", "labels")), frozenset(("content",))),
+)
+"""Fields by which a row of a benchmark is known, with those of its own that would be taken for a sample."""
 _MIN_CODE = 8
 """Characters from which on the text of a field of an unknown name may be code."""
 _MAX_NAME = 40
@@ -57,17 +72,40 @@ _FIRST_NUMBER = re.compile(r"(\D*)(\d+)(.*)", re.DOTALL)
 
 def usual_code_field(fields: Mapping[str, object]) -> str:
     """Return the first field with text among those that other tools write code in; empty where no field has any."""
-    return next((name for name in _CODE_FIELDS if _text_of(fields.get(name))), "")
+    return next((name for name in _usual_fields(fields) if _text_of(fields[name])), "")
+
+
+def _usual_fields(fields: Mapping[str, object]) -> Iterator[str]:
+    own = _own_fields(fields)
+    return (name for name in _CODE_FIELDS if name in fields and name not in own)
+
+
+def _own_fields(fields: Mapping[str, object]) -> frozenset[str]:
+    """Return the fields that may hold code, and are those of the benchmark in this row: its task or its reference."""
+    names = [own for marks, own in _OWN_FIELDS if marks <= fields.keys()]
+    code = fields.get("code")
+    if "input" in fields and isinstance(code, str) and code.startswith("def f("):
+        # CRUXEval's: other rows have an input and an output of the model.
+        names.append(frozenset(("code", "output")))
+    return frozenset().union(*names)
+
+
+def reference_field(fields: Mapping[str, object]) -> str:
+    """Return the field with the reference where a row is one of a benchmark, without a sample; empty for any other."""
+    if "canonical_solution" in fields and "entry_point" in fields:
+        return "" if usual_code_field(fields) else "canonical_solution"
+    return "code" if "code" in fields and "test_list" in fields and not code_field(fields) else ""
 
 
 def code_field(fields: Mapping[str, object]) -> str:
     """Return the field that seems to hold the code of a row without `completion` and `solution`; empty if none does."""
     if name := usual_code_field(fields):
         return name
+    own = _OTHER_FIELDS | _own_fields(fields)
     texts = {
         name: len(text)
         for name, value in fields.items()
-        if name not in _OTHER_FIELDS and len(name) <= _MAX_NAME and len(text := _text_of(value)) >= _MIN_CODE
+        if name not in own and name[:1] != "_" and len(name) <= _MAX_NAME and len(text := _text_of(value)) >= _MIN_CODE
     }
     return max(texts, key=lambda name: texts[name], default="")
 
@@ -77,7 +115,7 @@ def empty_field_remedy(fields: Mapping[str, object]) -> tuple[str, str] | None:
     for name in _THOUGHTS:
         if _text_of(fields.get(name)).strip():
             return name, "the model thought and gave no answer; if it was cut off, generate with more tokens"
-    name = next((name for name in _CODE_FIELDS if _text_of(fields.get(name)).strip()), "")
+    name = next((name for name in _usual_fields(fields) if _text_of(fields[name]).strip()), "")
     return (name, field_remedy(name, fields[name])) if name else None
 
 

@@ -20,7 +20,7 @@ from passcurve.store.hints import (
     empty_field_remedy,
     field_remedy,
     numbered_fields_remedy,
-    usual_code_field,
+    reference_field,
 )
 from passcurve.store.lines import MAX_LINE_BYTES, PENDING, Pending, follow_lines, read_lines
 from passcurve.store.mixture import ORIGIN_FIELDS, Origin, origin_of
@@ -292,8 +292,8 @@ def read_any(text: bytes, task_ids: Collection[str], hints: dict[str, str]) -> R
             facts = facts or empty_field_remedy(fields) or ()
     elif reply := find_reply(fields):
         facts = (reply.field, reply_remedy(fields, reply), *([str(reply.total)] if reply.answers else []))
-    elif "canonical_solution" in fields and "entry_point" in fields and not usual_code_field(fields):
-        facts = ("canonical_solution", "this is the benchmark itself: name the samples of the model")
+    elif own := reference_field(fields):
+        facts = (own, "this is the benchmark itself: name the samples of the model")
     elif fields.get("error"):
         facts = FAILED_REQUEST
     elif other := code_field(fields):
