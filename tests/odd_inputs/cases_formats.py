@@ -45,6 +45,14 @@ def both(first: Callable[[Path], None], second: Callable[[Path], None]) -> Calla
     return make
 
 
+def saved_data_set(folder: Path) -> None:
+    """Write what `datasets` saves to a folder, beside the benchmark."""
+    write_rows(folder / "b.jsonl", benchmark())
+    (folder / "d").mkdir()
+    for name in ("data-00000-of-00001.arrow", "dataset_info.json", "state.json"):
+        (folder / "d" / name).write_bytes(b"{}")
+
+
 def files(**contents: Iterable[Row]) -> Callable[[Path], None]:
     """Return what writes several files of rows beside the benchmark."""
 
@@ -229,6 +237,14 @@ CASES = [
         says=("a.raw.jsonl", "a.jsonl"),
     ),
     Case(
+        "a data set that was saved to a folder",
+        saved_data_set,
+        ("judge", "d", "--benchmark", "b.jsonl"),
+        2,
+        refused=True,
+        says=("load_from_disk", "data-00000-of-00001.arrow"),
+    ),
+    Case(
         "a folder without samples",
         both(file("x.txt", "x"), lambda folder: (folder / "d").mkdir()),
         judge("d"),
@@ -315,6 +331,8 @@ CASES = [
         refused=True,
         says=("line 1: not UTF-8: byte 0xe9",),
     ),
+    Case("UTF-32", file("s.jsonl", JSON_LINES.encode("utf-32")), JUDGE, 2, refused=True, says=("UTF-32", "iconv")),
+    Case("an Arrow file", file("s.jsonl", b"ARROW1\0\0"), JUDGE, 2, refused=True, says=("to_json",)),
     Case("UTF-16", file("s.jsonl", JSON_LINES.encode("utf-16")), JUDGE, 2, refused=True, says=("UTF-16", "iconv")),
     Case(
         "UTF-16 without a mark",

@@ -44,6 +44,11 @@ CASES = [
     refusal("objects without lines", "".join(ROWS), "jq -c"),
     refusal("a comma after each row", ",\n".join(ROWS) + ",\n", "comma"),
     refusal("rows within an object", json.dumps({"model": "m", "samples": FOUR}), "'.samples[]'"),
+    refusal("rows of a viewer", json.dumps({"features": [], "rows": [{"row": row} for row in FOUR]}), "'.rows[].row'"),
+    refusal("rows within rows", "".join(json.dumps({"row_idx": 0, "row": row}) + "\n" for row in FOUR), "jq -c '.row'"),
+    refusal(
+        "metadata within rows", 2 * (json.dumps({"meta": {"task_id": "Own/0"}, "text": "x"}) + "\n"), ".meta.task_id'"
+    ),
     refusal("a table by columns", TABLE, "orient='records'"),
     refusal("a pointer of Git LFS", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "git lfs pull"),
     refusal("a page in HTML", "<!DOCTYPE html>\n<html>404</html>\n", "HTML"),

@@ -324,7 +324,11 @@ def _read_task(fields: dict[str, object], task_ids: Collection[str], hints: dict
         if "entry_point" in fields and not name:
             remedy = "; if `entry_point` tells it: jq -c '.task_id = .entry_point' IN > OUT, then --id-map entry_point"
         if outer := next((key for key, value in fields.items() if isinstance(value, dict) and "task_id" in value), ""):
-            remedy = f"; take it out of `{outer}`: jq -c '.task_id = .{outer}.task_id' IN > OUT"
+            inner = fields[outer]
+            # The viewer of Hugging Face wraps each row so.
+            is_row = isinstance(inner, dict) and not inner.keys().isdisjoint(("completion", "solution"))
+            how = f".{outer}" if is_row else f".task_id = .{outer}.task_id"
+            remedy = f"; take it out of `{outer}`: jq -c '{how}' IN > OUT"
         if name and (reply := find_reply(fields)):
             remedy = f"; if `{name}` is the task, {reply_remedy(fields, reply)}"
         value = fields[name] if name else None

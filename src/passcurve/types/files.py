@@ -6,6 +6,8 @@ PARQUET = b"PAR1"
 GZIP = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8, with which some editors begin a file."""
+_ARROW = "an Arrow file; write its rows as JSON lines: datasets.Dataset.from_file(IN).to_json(OUT)"
+_UTF_32 = "UTF-32; convert it: iconv -f UTF-32 -t UTF-8 IN > OUT"
 _ARCHIVES = {
     b"PK\x03\x04": "a zip archive; unpack it and name the file",
     b"\x28\xb5\x2f\xfd": "compressed with zstd; unpack it (zstd -d) and name the file",
@@ -14,6 +16,10 @@ _ARCHIVES = {
     b"SQLite format 3": "an SQLite database; write its rows as JSON lines",
     b"\x80\x04": "a Python pickle; write its rows as JSON lines",
     b"\x80\x05": "a Python pickle; write its rows as JSON lines",
+    b"ARROW1": _ARROW,
+    b"\xff\xff\xff\xff": _ARROW,
+    b"\xff\xfe\0\0": _UTF_32,
+    b"\0\0\xfe\xff": _UTF_32,
 }
 _TEXTS = {
     b"version https://git-lfs": "a pointer of Git LFS, not the file itself: git lfs pull",

@@ -189,12 +189,30 @@ def _refuse_object(path: Path, whole: dict[str, Any] | None) -> None:
     if any(isinstance(value, dict | list) for value in values) and whole.keys().isdisjoint(("completion", "solution")):
         names = ", ".join(repr(name[:40]) for name in islice(whole, 3))
         inner = next((name for name, value in whole.items() if _is_list_of_rows(value)), None)
-        how = f": jq -c '.{inner}[]' IN > OUT" if inner is not None and inner.isidentifier() else ""
+        how = (
+            f": jq -c '.{inner}[]{_row_of(whole[inner])}' IN > OUT"
+            if inner is not None and inner.isidentifier()
+            else ""
+        )
         raise DataError(f"{str(path)!r} is one JSON object with {len(whole)} keys ({names}, ...); {EXPECTED}{how}")
 
 
 def _is_list_of_rows(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) and "task_id" in row for row in value)
+    return isinstance(value, list) and bool(value) and all(_is_row(row) or _is_wrapped(row) for row in value)
+
+
+def _is_row(value: object) -> bool:
+    return isinstance(value, dict) and "task_id" in value
+
+
+def _is_wrapped(value: object) -> bool:
+    """Tell whether a value is a row as the viewer of Hugging Face gives it."""
+    return isinstance(value, dict) and _is_row(value.get("row"))
+
+
+def _row_of(rows: list[object]) -> str:
+    """Return the place of a row in each item of a list, as ``jq`` writes it."""
+    return ".row" if _is_wrapped(rows[0]) else ""
 
 
 def _refuse_stream(path: Path) -> None:

@@ -170,4 +170,9 @@ def _in_order(name: str) -> list[tuple[int, str]]:
 def _refuse(folder: Path, entries: Sequence[Path]) -> None:
     names = [path.name for path in entries]
     shown = ", ".join(repr(name) for name in names[:3]) + (", ..." if len(names) > 3 else "")
+    if any(name.endswith(".arrow") for name in names):
+        raise DataError(
+            f"{str(folder)!r} is a data set of Arrow files ({shown}); write its rows as JSON lines: "
+            "datasets.load_from_disk(IN).to_json(OUT)"
+        )
     raise DataError(f"{str(folder)!r} is a directory without samples ({shown or 'it is empty'}); {_EXPECTED}")
