@@ -33,6 +33,7 @@ def withheld(name: str, *says: str, finding: str, **fields: Any) -> Case:
     return Case(name, own(row | fields for row in FOUR), JUDGE, 2, findings=(finding,), says=says)
 
 
+WITHOUT_TASK = {"completion": "    return 1\n"}
 TABLE = json.dumps({name: [row[name] for row in FOUR] for name in FOUR[0]})
 TOKENS = [row | {"completion": f"{row['completion'].rstrip()}<|endoftext|>"} for row in FOUR]
 
@@ -44,6 +45,19 @@ CASES = [
     refusal("objects without lines", "".join(ROWS), "jq -c"),
     refusal("a comma after each row", ",\n".join(ROWS) + ",\n", "comma"),
     refusal("rows within an object", json.dumps({"model": "m", "samples": FOUR}), "'.samples[]'"),
+    refusal("rows by number", json.dumps({str(n): row for n, row in enumerate(FOUR)}), "jq -c '.[]'"),
+    refusal("rows by task", json.dumps({row["task_id"]: WITHOUT_TASK for row in FOUR}), "{task_id: .key} + .value'"),
+    refusal("lists of rows by task", json.dumps({"Own/0": 2 * [WITHOUT_TASK]}), "{task_id: .key} + .value[]'"),
+    refusal(
+        "predictions of OpenCompass",
+        json.dumps({str(n): {"prediction": "x", "gold": f"Own/{n}"} for n in range(4)}),
+        "{task_id: .gold, completion: .prediction}",
+    ),
+    refusal(
+        "predictions of OpenCompass for tests",
+        json.dumps({"0": {"prediction": "x", "gold": "assert f(1) == 1"}}),
+        "'0'",
+    ),
     refusal("rows of a viewer", json.dumps({"features": [], "rows": [{"row": row} for row in FOUR]}), "'.rows[].row'"),
     refusal("rows within rows", "".join(json.dumps({"row_idx": 0, "row": row}) + "\n" for row in FOUR), "jq -c '.row'"),
     refusal(

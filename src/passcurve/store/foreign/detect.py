@@ -188,13 +188,36 @@ def _refuse_object(path: Path, whole: dict[str, Any] | None) -> None:
     values = list(whole.values())
     if any(isinstance(value, dict | list) for value in values) and whole.keys().isdisjoint(("completion", "solution")):
         names = ", ".join(repr(name[:40]) for name in islice(whole, 3))
-        inner = next((name for name, value in whole.items() if _is_list_of_rows(value)), None)
-        how = (
-            f": jq -c '.{inner}[]{_row_of(whole[inner])}' IN > OUT"
-            if inner is not None and inner.isidentifier()
-            else ""
-        )
+        command = _command_for(whole)
+        how = f": jq -c {command} IN > OUT" if command else ""
         raise DataError(f"{str(path)!r} is one JSON object with {len(whole)} keys ({names}, ...); {EXPECTED}{how}")
+
+
+def _command_for(whole: dict[str, Any]) -> str:
+    """Return the command by which ``jq`` makes rows of an object; empty where it is not clear."""
+    inner = next((name for name, value in whole.items() if _is_list_of_rows(value)), "")
+    if inner.isidentifier():
+        return f"'.{inner}[]{_row_of(whole[inner])}'"
+    values = list(whole.values())
+    if all(_is_row(value) for value in values):
+        return "'.[]'"
+    if all(_is_prediction(value) for value in values):
+        return "'.[] | {task_id: .gold, completion: .prediction}'"
+    if all(_has_text(value) for value in values):
+        return "'to_entries[] | {task_id: .key} + .value'"
+    if all(isinstance(value, list) and value and all(map(_has_text, value)) for value in values):
+        return "'to_entries[] | {task_id: .key} + .value[]'"
+    return ""
+
+
+def _is_prediction(value: object) -> bool:
+    """Tell whether a value is a prediction of OpenCompass whose reference is the name of the task, as in HumanEval."""
+    gold = value.get("gold") if isinstance(value, dict) and "prediction" in value else None
+    return isinstance(gold, str) and not any(character.isspace() for character in gold)
+
+
+def _has_text(value: object) -> bool:
+    return isinstance(value, dict) and not value.keys().isdisjoint(("completion", "solution"))
 
 
 def _is_list_of_rows(value: object) -> bool:
