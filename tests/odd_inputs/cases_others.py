@@ -60,7 +60,11 @@ def swapped(n: int) -> Row:
     return {"task_id": f"Own/{n}", "completion": f"```python\ndef f{other}(x):\n    return x + {other}\n```\n"}
 
 
+TESTS = {"input": ["1\n"], "output": ["2\n"]}
 CASES = [
+    withheld("answers beside tests", "--field generated_code", public_tests=TESTS, generated_code=TEXT),
+    withheld("answers beside a test with code", "--field output", test={"code": "assert f(1) == 1"}, output=TEXT),
+    withheld("answers beside examples", "--field llm", input_output=[{"input": "x = 1", "output": "2"}], llm=TEXT),
     Case(
         "prompts with other parameters",
         own([right(n, completion=f"    return y + {n}\n", prompt="def f(y):\n    pass\n") for n in range(4)]),

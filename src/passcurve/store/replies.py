@@ -33,8 +33,13 @@ _KEYS = (
 """Fields on the way to a text, in the order in which they are tried."""
 _TEXT_TYPES = frozenset((None, "text", "output_text", "message"))
 """Types of parts of a reply that are the answer; others are thoughts or calls of tools."""
-_NO_REPLIES = frozenset("error usage metadata meta config settings args parameters doc prompt messages request".split())
-"""Fields of objects that hold no answer."""
+_NO_REPLIES = frozenset(
+    "error usage metadata meta config settings args parameters doc prompt messages request "
+    "test tests test_cases testcases test_info public_tests private_tests generated_tests official_tests "
+    "public_test_cases private_test_cases input_output sample_io example examples labels verification_info "
+    "reward_model extra_info ground_truth".split()
+)
+"""Fields of objects that hold no answer: what stands about a request, and tests of the benchmark."""
 _PIECES = ("content", "parts", "tool_calls")
 """Lists whose items belong together."""
 _MAX_DEPTH = 8
