@@ -28,7 +28,7 @@ from passcurve.store.foreign import (
 )
 from passcurve.store.records import read_record
 from passcurve.store.run_counts import read_counts
-from passcurve.types import Cases, Expression, FunctionTests, Problem
+from passcurve.types import Cases, Expression, FunctionTests, Problem, Script
 from passcurve.types.files import BOM
 
 PROBLEMS = tuple(
@@ -235,6 +235,15 @@ class TestPrograms:
             {"task_id": "Mbpp/3", "solution": "def prime(): 1"},
             {"task_id": "Mbpp/11", "solution": None},
         ] == converted(write("g.json", programs))
+
+    @pytest.mark.parametrize(("start", "form"), [("int one() {\n", "solution"), ("", "completion")])
+    def test_texts_by_task_in_other_languages(self, write, start, form):
+        """A program that begins with its prompt is whole, where no function in Python tells so."""
+        script = Script(language="cpp", tests="}")
+        problems = [Problem(id=name, prompt="int one() {\n", entry_point="", check=script) for name in ("H_1", "H_2")]
+        texts = {name: [f"{start}    return {name[-1]};\n}}"] for name in ("H_1", "H_2")}
+        rows = converted(write("g.json", texts), problems=problems)
+        assert [{"task_id": name, form: text} for name, (text,) in texts.items()] == rows
 
     def test_a_folder(self, write, tmp_path):
         """Programs are sorted by number, and the folder of a problem may have an underscore in its name."""
