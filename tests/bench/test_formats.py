@@ -230,6 +230,13 @@ def test_spaces_around_an_entry_point_are_not_its_name(tmp_path: Path) -> None:
     assert (ONE,) == read_problems(write_file(tmp_path, lines(ROW | {"entry_point": "one "})))
 
 
+def test_a_task_of_a_repository(tmp_path: Path) -> None:
+    """A task of SWE-bench is called that, and no field of HumanEval is missed in it."""
+    message = refusal(tmp_path, lines({"instance_id": "a__b-1", "patch": "d", "test_patch": "d", "FAIL_TO_PASS": "[]"}))
+    assert "SWE-bench" in message
+    assert "entry_point" not in message
+
+
 @pytest.mark.parametrize("language", ["java", "JavaScript", "csharp", "C++", "ruby"])
 def test_another_language(tmp_path: Path, language: str) -> None:
     """A problem in another language, as MBXP has it, is refused by that; one in Python, or in Polish words, is read."""

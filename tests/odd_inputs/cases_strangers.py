@@ -45,6 +45,9 @@ CASES = [
     refusal("objects without lines", "".join(ROWS), "jq -c"),
     refusal("a comma after each row", ",\n".join(ROWS) + ",\n", "comma"),
     refusal("rows within an object", json.dumps({"model": "m", "samples": FOUR}), "'.samples[]'"),
+    refusal(
+        "patches of repositories", 2 * (json.dumps({"instance_id": "a__b-1", "model_patch": "d"}) + "\n"), "SWE-bench"
+    ),
     refusal("rows by number", json.dumps({str(n): row for n, row in enumerate(FOUR)}), "jq -c '.[]'"),
     refusal("rows by task", json.dumps({row["task_id"]: WITHOUT_TASK for row in FOUR}), "{task_id: .key} + .value'"),
     refusal("lists of rows by task", json.dumps({"Own/0": 2 * [WITHOUT_TASK]}), "{task_id: .key} + .value[]'"),

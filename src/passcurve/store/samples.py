@@ -331,6 +331,8 @@ def _read_task(fields: dict[str, object], task_ids: Collection[str], hints: dict
             remedy = f"; take it out of `{outer}`: jq -c '{how}' IN > OUT"
         if name and (reply := find_reply(fields)):
             remedy = f"; if `{name}` is the task, {reply_remedy(fields, reply)}"
+        if "instance_id" in fields and not fields.keys().isdisjoint(("model_patch", "patch")):
+            remedy = ", but a patch of a repository, as SWE-bench has it: passcurve judges programs"
         value = fields[name] if name else None
         number = value if isinstance(value, int) and not isinstance(value, bool) else None
         raise MalformedError(f"the row has no 'task_id'{remedy}", None, name or "", number)

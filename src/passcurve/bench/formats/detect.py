@@ -53,6 +53,8 @@ def explain_layout(fields: Mapping[str, object]) -> str:
         return "rows as the viewer of Hugging Face gives them, each within 'row'; write the objects of 'row' alone"
     if values and all(name.isdecimal() for name in fields if name != "task_id"):
         return "a table by columns; write it by rows: to_json(PATH, orient='records', lines=True) of pandas"
+    if {"instance_id", "patch"} <= fields.keys():
+        return "SWE-bench, whose tests run in repositories: passcurve judges programs"
     if len(values) > 1 and all(isinstance(value, list) for value in fields.values()):
         return "a table by columns; write an object for each row"
     return ""
