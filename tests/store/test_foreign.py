@@ -213,7 +213,7 @@ class TestPrograms:
         assert "2 of 2 problems have no function name of their own" in notes[0]
 
     def test_lists_for_problems_that_share_a_name(self, write):
-        """A name that most problems have tells none of them; one that few have does."""
+        """A name that most problems have tells none of them from another, but programs without it are no programs."""
         names = ("solve", "solve", "solve", "prime")
         alike = [
             Problem(id=str(index), prompt="", entry_point=name, check=FunctionTests(source=""))
@@ -223,8 +223,8 @@ class TestPrograms:
         path = write("g.json", [[f"def {name}(): {index}"] for index, name in enumerate(names)])
         assert 4 == len(list(convert([path], NO_OPTIONS, Target(lambda: alike, say=notes.append))))
         assert "3 of 4" in notes[0]
-        with pytest.raises(DataError, match="1 of 1 problems lack the function to test"):
-            converted(write("g.json", [["def solve(): 0"]] * 4), problems=alike)
+        with pytest.raises(DataError, match="3 of 4 problems lack the function to test"):
+            converted(write("g.json", [["def prime(): 0"]] * 4), problems=alike)
 
     def test_texts_by_task(self, write):
         """Texts of each task become rows of it; null is a sample without a text."""

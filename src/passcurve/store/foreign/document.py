@@ -112,18 +112,21 @@ def _owners(path: Path, lists: list[list[object]], benchmark: Sequence[Problem],
     return benchmark
 
 
+def _name_of(problem: Problem) -> str:
+    """Return the function that each program for a problem names; an answer to a question about one need not."""
+    return "" if isinstance(problem.check, Expression) else problem.entry_point
+
+
 def _own_names(problems: Sequence[Problem]) -> set[str]:
-    """Return the names of functions that tell whose a program is: none that most problems share, as ``f``."""
-    # An answer to a question about a function need not name it.
-    counts = Counter(problem.entry_point for problem in problems if not isinstance(problem.check, Expression))
+    """Return the names of functions that tell whose a program is: none that most problems share."""
+    counts = Counter(map(_name_of, problems))
     return {name for name, count in counts.items() if name and (count == 1 or 2 * count <= len(problems))}
 
 
 def _check_order(path: Path, lists: list[list[object]], problems: Sequence[Problem], target: Target) -> None:
     """Raise DataError where most programs belong to other problems: nothing but their order says which."""
     pairs = [(problem, programs) for problem, programs in zip(problems, lists, strict=False) if programs]
-    own_names = _own_names(problems)
-    testable = [(problem, programs) for problem, programs in pairs if problem.entry_point in own_names]
+    testable = [(problem, programs) for problem, programs in pairs if _name_of(problem)]
     strangers = [
         problem
         for problem, programs in testable
@@ -146,7 +149,8 @@ def _check_order(path: Path, lists: list[list[object]], problems: Sequence[Probl
             "--benchmark, or choose the problems that have lists with --problems (after --limit_start), or write rows "
             "with `task_id` and `solution`"
         )
-    unsure = len(pairs) - len(testable)
+    own_names = _own_names(problems)
+    unsure = sum(_name_of(problem) not in own_names for problem, _ in pairs)
     hint = ""
     if unsure:
         hint = f", and {unsure} of {len(pairs)} problems have no function name of their own by which to check that"
