@@ -188,12 +188,29 @@ def test_one_field_with_code_of_several_kinds():
         "    def g():",
         "    y = 'ab",
         '    def g():\n        """Return the',
+        "    y =",
+        "    y = x +",
+        "    return x if x else",
+        "    y = x\n    for i, j",
     ],
 )
 def test_texts_that_are_cut(text):
     """A text that ends amid something counts as cut, unless it compiles or another policy reads it."""
     assert ["truncated"] == names(observed(text))
     assert [] == names(observed(text, status="failed"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("    if x:\n        return 0\n    y =", ["truncated"]),
+        ("    return 0\n\ndef g(x):\n    y =", []),
+        ("```python\ndef f(x):\n    return 0\n```\nThe list is", []),
+    ],
+)
+def test_texts_of_which_the_cut_end_is_removed(text, expected):
+    """What is left of a text that ends amid a value may run, and fails; what stands behind the function does not."""
+    assert expected == names(observed(text, status="failed", extract="auto"))
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,11 @@ DOCSTRING_QUOTES = ('"""', "'''")
 _MAX_PASSED = 0.1
 """Share of passing rows above which fences without an end are no sign that the model was cut off."""
 _OPEN_ENDS = (":", ",", "=", "+", "-", "*", "/", "%", "<", ">", "\\", ".", " and", " or", " not", " in")
+_AMID = re.compile(
+    r"(?:[-=+/%<>|&^~]|(?<!import )\*|\b(?:and|or|not|in|is|else|lambda|import|from|await|assert))\Z"
+    r"|\A[ \t]*(?:async )?for(?:[ \t]+[\w, \t()*]*)?\Z"
+)
+"""The end of a line of Python of which the value is still to come."""
 _TAIL_CHARACTERS = 300
 _HEADING = re.compile(r"\s*(?:if|elif|else|for|while|with|try|except|finally|def|class|async)\b[^:]*")
 """A line of Python that is to open a block, and does not."""
@@ -41,6 +46,12 @@ def is_cut(problem: Problem, form: str, text: str, *, is_taken_whole: bool) -> b
     if not language_of(problem.check):
         return _ends_open(text, is_python=True)
     return _is_cut_script(problem, form, text, is_taken_whole=is_taken_whole)
+
+
+def ends_amid_value(text: str) -> bool:
+    """Tell whether a text in Python ends where a value, or what is imported or iterated, is still to come."""
+    line = text[-_TAIL_CHARACTERS:].rstrip().rpartition("\n")[2]
+    return not line.lstrip().startswith("#") and _AMID.search(line) is not None
 
 
 def _ends_open(text: str, *, is_python: bool) -> bool:
@@ -83,7 +94,7 @@ def _is_cut_script(problem: Problem, form: str, text: str, *, is_taken_whole: bo
 
 def truncated(counts: Counter[str]) -> Finding | None:
     """Return the finding on rows that were cut off, by the numbers of each kind."""
-    cut, ends = counts["cut off"], counts["open"] + counts["cut"]
+    cut, ends = counts["cut off"], counts["amid"] + counts["open"] + counts["cut"]
     # A stop word at the closing fence leaves all of them open, also those that pass.
     unclosed = counts["unclosed"]
     all_unclosed = unclosed + ends + counts["unclosed, passed"]
@@ -92,7 +103,7 @@ def truncated(counts: Counter[str]) -> Finding | None:
     if not cut + ends + unclosed:
         return None
     kinds = [f"{n_rows(cut)} reached the limit of tokens (finish_reason)"] if cut else []
-    kinds += [f"{n_rows(ends)} {_end(ends)} amid a bracket, a string or a block"] if ends else []
+    kinds += [f"{n_rows(ends)} {_end(ends)} amid an expression, a string or a block"] if ends else []
     kinds += [f"{n_rows(unclosed)} {_end(unclosed)} in a fence that is not closed"] if unclosed else []
     text = f"{', '.join(kinds)}; if the model was cut off, generate with more tokens"
     return Finding(name="truncated", rows=cut + ends + unclosed, text=text)

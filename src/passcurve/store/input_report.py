@@ -36,6 +36,7 @@ from passcurve.store.text_causes import (
     cause_number,
 )
 from passcurve.store.text_faults import (
+    AMID,
     BODY,
     CONTINUATION,
     CUT,
@@ -70,7 +71,7 @@ its limit, the row lacks the function."""
 _MAX_LOOKS = 4096
 """Texts whose bits are kept: equal texts often follow one another."""
 
-_MAY_BE_STRAY = frozenset(("", "flush", "flat", "tabs", "next", BEHIND, "body that does not compile", "open"))
+_MAY_BE_STRAY = frozenset(("", "flush", "flat", "tabs", "next", BEHIND, "body that does not compile", "amid", "open"))
 """Causes that are less sure than a character that Python names."""
 
 
@@ -130,7 +131,7 @@ class InputObserver:
             self._counts["other prompt"] += 1
         if row.hints == CUT_OFF:
             self._counts["cut off"] += 1
-            bits &= ~(OPEN | CUT)
+            bits &= ~(AMID | OPEN | CUT)
         for bit, name in ((PROMPT, "prompt"), (CONTINUATION, "continuation"), (BODY, "body"), (METHOD, "method")):
             self._counts[name] += bits & bit > 0
         self._counts["lone body"] += bits & BODY > 0 and not begins_function(problem)

@@ -6,6 +6,7 @@ from functools import cache
 
 from passcurve.diagnosis import Finding
 from passcurve.store.text_faults import (
+    AMID,
     ASKS,
     BODY,
     CHATTY,
@@ -65,6 +66,7 @@ CAUSES = (
     (TABS, "tabs"),
     (NEXT | OPEN, "next"),
     (BODY, "body that does not compile"),
+    (AMID, "amid"),
     (OPEN, "open"),
     (CUT, "cut"),
     (DEFINES, "defines"),
@@ -74,7 +76,7 @@ CAUSES = (
 """Bits of a program that does not compile, or ends early, with the name of the cause, the surest first."""
 ALWAYS = frozenset(("json", "quoted", "thinking", "defines", "asks"))
 """Causes that keep a text from passing although it may compile."""
-BEFORE_CUTS = frozenset(("escaped", "spaces", "quotes"))
+BEFORE_CUTS = frozenset(("escaped", "spaces", "quotes", "amid"))
 """The same where the extraction may cut a text to what compiles."""
 _TEXTS = {
     "request": ("are", "error messages of an API and no answers; ask for these again"),

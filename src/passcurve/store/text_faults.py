@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from passcurve.store.cut_texts import DOCSTRING_QUOTES, is_cut
+from passcurve.store.cut_texts import DOCSTRING_QUOTES, ends_amid_value, is_cut
 from passcurve.types import Cases, Expression, Problem, language_of
 from passcurve.types.marks import SPECIAL_TOKEN, THINKING_TAGS
 
@@ -95,6 +95,8 @@ TOOL, NUMBERS, DEFINES, CUT, PYTHON, ASKS = 1 << 26, 1 << 27, 1 << 28, 1 << 29, 
 """It calls a tool, has a number before each line, defines functions and calls none where a program is run, ends amid
 a block in another language than Python, is in Python where another language is asked for, asks for its input with a
 text that stands in its output."""
+AMID = 1 << 32
+"""It ends in Python where a value is still to come."""
 FOR_ROWS = ~(PROMPT | CONTINUATION | METHOD)
 """Bits that count only in a program that does not compile, or does not pass."""
 
@@ -109,8 +111,8 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
         bits |= _kind(text, is_python=is_python) & ~(JSON | QUOTED if is_expression else 0)
     if ("<" in text or "[T" in text) and _TOOL.search(text):
         bits |= TOOL
-    if is_python and _NUMBERS.search(text):
-        bits |= NUMBERS
+    if is_python:
+        bits |= _python_faults(problem, text, is_taken_whole=is_taken_whole)
     if faults := _script_faults(problem, text):
         # Where its fence ends, so does the program.
         bits = bits & ~(OPEN if "```" in text else 0) | faults
@@ -204,6 +206,15 @@ def _characters(problem: Problem, text: str) -> int:
     if has_tabs and "\n    " in problem.prompt and not language_of(problem.check):
         bits |= TABS
     return bits
+
+
+def _python_faults(problem: Problem, text: str, *, is_taken_whole: bool) -> int:
+    """Return the bits of a text in Python that has numbers before its lines, or ends amid a value."""
+    bits = NUMBERS if _NUMBERS.search(text) else 0
+    if isinstance(problem.check, Expression) or not ends_amid_value(text):
+        return bits
+    # Behind a fence stands prose, and what follows the function is removed.
+    return bits | AMID if is_taken_whole or not ("```" in text or _runs_on(problem, text)) else bits
 
 
 def _script_faults(problem: Problem, text: str) -> int:
