@@ -671,6 +671,23 @@ def test_scripts_that_are_cut(message, expected):
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("    for x in $1; do\n        echo $x\n", ["truncated"]),
+        ("    case $1 in\n    a) echo '\n# }';;\n", ["truncated"]),
+        ("    if true; then if true\n    then echo 1; fi", ["truncated"]),
+        ('    echo "${1//a/b}"; while x; do y; done\n    done\n', []),
+        ("    # Don't, or if not, for all: {\n    if)\n    fi\n", []),
+        ('    echo "\n    if true\n    "; for((;;)); do x; done; (;)\n', []),
+    ],
+)
+def test_bash_that_is_cut(text, expected):
+    """Blocks of Bash have words around them, and its strings several lines."""
+    message = "test.sh: line 3: syntax error near unexpected token `}'"
+    assert expected == names(cut_script(text, language="sh", message=message, tests="}\nset -e\n"))
+
+
+@pytest.mark.parametrize(
     ("message", "expected"), [("TypeError: '' is not a function", ["fenced"]), ("test 0: wrong result", [])]
 )
 def test_scripts_with_a_fence(message, expected):

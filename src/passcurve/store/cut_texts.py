@@ -34,6 +34,12 @@ _NO_CODE = re.compile(r'"(?:[^"\\\n]++|\\.)*+(")?|' + r"'(?:[^'\\\n]|\\.)(')|//[
 
 It reads each character once, for a text may be hostile.
 """
+_NO_BASH = re.compile(r"""\\.|"(?:[^"\\]|\\.)*+(")|'[^']*+(')|(?<![^\s;])#[^\n]*+""", re.DOTALL)
+"""The same of Bash, where a string may have several lines; one without an end is left as it is."""
+_BASH_BLOCK = re.compile(
+    r"(?:^|[;&|({]|\b(?:then|do|else)\b)[ \t]*(?:(if|case|for|while|until|select)\b|(fi|esac|done)\b)", re.MULTILINE
+)
+"""A word that opens a block of Bash, or one that closes it, where a command begins."""
 _MAX_CHARACTERS = 1 << 20
 """Length of a text above which nobody counts its braces."""
 _STATEMENT_ENDS = (";", "}", "*/", ">")
@@ -79,17 +85,20 @@ def _is_cut_script(problem: Problem, form: str, text: str, *, is_taken_whole: bo
     """
     if len(text) > _MAX_CHARACTERS or (not is_taken_whole and "```" in text):
         return False
-    code = _NO_CODE.sub(_plain, text)
+    language = language_of(problem.check)
+    code = _code_of(text, language)
     if _ends_open(code, is_python=False):
         return True
-    if is_taken_whole and language_of(problem.check) in _WITH_SEMICOLONS:
+    if language == "sh" and sum(1 if word[1] else -1 for word in _BASH_BLOCK.finditer(code)) > 0:
+        return True
+    if is_taken_whole and language in _WITH_SEMICOLONS:
         line = code.rstrip().rpartition("\n")[2].lstrip()
         if not line.endswith(_STATEMENT_ENDS) and not line.startswith(("*", "#")):
             return True
     tests = problem.check.tests if isinstance(problem.check, Script) else ""
     is_whole = form == "solution" or not problem.prompt or problem.prompt.strip() in text
-    before = 0 if is_whole else _open_braces(problem.prompt)
-    return before + code.count("{") - code.count("}") > max(0, -_open_braces(tests))
+    before = 0 if is_whole else _open_braces(problem.prompt, language)
+    return before + code.count("{") - code.count("}") > max(0, -_open_braces(tests, language))
 
 
 def truncated(counts: Counter[str]) -> Finding | None:
@@ -110,17 +119,22 @@ def truncated(counts: Counter[str]) -> Finding | None:
 
 
 @lru_cache(maxsize=1024)
-def _open_braces(source: str) -> int:
+def _open_braces(source: str, language: str) -> int:
     """Return the number of braces that a prompt or tests leave open; negative where they close those of others."""
-    code = _NO_CODE.sub(_plain, source)
+    code = _code_of(source, language)
     return code.count("{") - code.count("}")
+
+
+def _code_of(source: str, language: str) -> str:
+    """Return a source without its strings, characters and comments."""
+    return (_NO_BASH if language == "sh" else _NO_CODE).sub(_plain, source)
 
 
 def _plain(piece: re.Match[str]) -> str:
     """Return what stands for a string or a character, a quote for one without an end, and nothing for a comment."""
-    if piece[0][0] == "/":
+    if piece[0][0] in "/#":
         return ""
-    return "0" if piece[1] or piece[2] else '"'
+    return "0" if piece[1] or piece[2] or piece[0][0] == "\\" else '"'
 
 
 def _end(count: int) -> str:
