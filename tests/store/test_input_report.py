@@ -673,6 +673,24 @@ def test_scripts_that_are_cut(message, expected):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("class A:\n    # ... existing code ...\n\n    def f(x): ...\n", ["elided_code"]),
+        ("# Rest of the code remains the same\n", ["elided_code"]),
+        ("class A:\n    # \u2026 (unchanged)\n    x = 1\n", ["elided_code"]),
+        ("# other methods stay as they are\n", ["elided_code"]),
+        ("Keep it:\n```python\n# ... rest\n```\nIn full:\n```python\nx = 1\n```\n", []),
+        ("# 1, 2, ... n, as the other numbers\n# The rest of the list is sorted.\nx = 1\n", []),
+    ],
+)
+def test_code_that_is_left_out(text, expected):
+    """A comment in the place of code is told where the program fails, however it fails."""
+    problem = Problem(id="T/0", prompt="", entry_point="", check=FunctionTests(source=""))
+    assert expected == names(observed(text, status="failed", extract="auto", problem=problem))
+    assert [] == names(observed(text, status="passed", extract="auto", problem=problem))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
         ("    for x in $1; do\n        echo $x\n", ["truncated"]),
         ("    case $1 in\n    a) echo '\n# }';;\n", ["truncated"]),
         ("    if true; then if true\n    then echo 1; fi", ["truncated"]),

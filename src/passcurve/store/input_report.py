@@ -1,4 +1,4 @@
-"""The report on a file of samples, made while it is read, in about eleven bytes a row."""
+"""The report on a file of samples, made while it is read, in about twelve bytes a row."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _MANY_SHARE, _MANY_ROWS = 0.5, 10
 _REPLIES_SHARE = 0.1
 """The same share where replies are taken apart: of a program in one hardly any fails to compile."""
 
-_CAUSE, _UNCOMPILED, _REACHED_LIMIT, _LACKING = (1 << 5) - 1, 1 << 5, 1 << 6, 1 << 7
+_CAUSE, _UNCOMPILED, _REACHED_LIMIT, _LACKING = (1 << 6) - 1, 1 << 6, 1 << 7, 1 << 8
 """Bits of the number of a cause, and those beside it: nothing compiles the program before it runs, the model reached
 its limit, the row lacks the function."""
 
@@ -84,7 +84,7 @@ class InputObserver:
         self._is_taken_whole = extract == "raw" or extract.startswith("stop-words")
         """True where neither fences, nor prose, nor a repeated prompt are removed."""
         self._copies = CopyTracker()
-        self._flags = array("B")
+        self._flags = array("H")
         """By the number of a row: the cause that would keep it from compiling, and two bits beside it."""
         self._looks: dict[int, int] = {}
         """Bits by a hash of the text."""
@@ -145,7 +145,7 @@ class InputObserver:
         flags |= 0 if is_compiled else _UNCOMPILED
         if flags := flags | (_REACHED_LIMIT if row.hints == CUT_OFF else 0):
             if row.row >= len(self._flags):
-                self._flags.frombytes(bytes(row.row + 1 - len(self._flags)))
+                self._flags.frombytes(bytes((row.row + 1 - len(self._flags)) * self._flags.itemsize))
             self._flags[row.row] = flags
 
     def judge(

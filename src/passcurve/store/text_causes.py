@@ -14,6 +14,7 @@ from passcurve.store.text_faults import (
     DEFINES,
     DIFF,
     DOCTEST,
+    ELIDED,
     ESCAPED,
     FENCED,
     FLAT,
@@ -64,6 +65,7 @@ CAUSES = (
     (FLAT, "flat"),
     (FLUSH, "flush"),
     (TABS, "tabs"),
+    (ELIDED, "elided"),
     (NEXT | OPEN, "next"),
     (BODY, "body that does not compile"),
     (AMID, "amid"),
@@ -74,7 +76,7 @@ CAUSES = (
     (NEXT, BEHIND),
 )
 """Bits of a program that does not compile, or ends early, with the name of the cause, the surest first."""
-ALWAYS = frozenset(("json", "quoted", "thinking", "defines", "asks"))
+ALWAYS = frozenset(("json", "quoted", "thinking", "elided", "defines", "asks"))
 """Causes that keep a text from passing although it may compile."""
 BEFORE_CUTS = frozenset(("escaped", "spaces", "quotes", "amid"))
 """The same where the extraction may cut a text to what compiles."""
@@ -86,6 +88,10 @@ _TEXTS = {
         "with thinking that does not end (<think>) and have no answer; if it was cut off, generate with more tokens",
     ),
     "json": ("hold", "JSON and no program; take the code out of it first: jq -c '{place}' IN > OUT"),
+    "elided": (
+        "leave",
+        "out code, with a comment such as '# ... existing code ...' in its place, and fail; ask for whole programs",
+    ),
     "defines": (
         "define",
         "functions or classes and call none, where the tests run a program on standard input; ask for whole programs "
@@ -156,6 +162,7 @@ _NAMES = {
     "refusal": "refusals",
     "thinking": "open_thinking",
     "json": "json_text",
+    "elided": "elided_code",
     "defines": "no_main",
     "asks": "input_prompts",
     "tool": "tool_calls",
@@ -188,6 +195,7 @@ _SINGULAR = {
     "define": "defines",
     "refuse": "refuses",
     "hold": "holds",
+    "leave": "leaves",
     "seem": "seems",
     "stand": "stands",
 }

@@ -36,6 +36,16 @@ _TOOL = re.compile(r"^(?:<tool_call>|<function_calls>|<function=|<\|python_tag\|
 """The beginning of a call of a tool, as chat templates have it."""
 _NUMBERS = re.compile(r"(?:\A|```\w*\n)\s*0*1[ \t|:][^\n]*\n[ \t]*0*2[ \t|:][^\n]*\n[ \t]*0*3[ \t|:\n]")
 """Numbers of the first lines of a text or a fence; those of a list have a point or a bracket behind them."""
+_ELIDED = re.compile(
+    r"^[ \t]*(?:#|//|--|/\*)[ \t]*[\[({<]?(?:"
+    r"(?:\.{3}|\u2026)\W{0,3}(?=[^\n]{0,60}\b(?:rest|unchanged|existing|same|remain|other|previous|original))"
+    r"|(?:the )?rest of (?:the|your|this) (?:\w+ )?(?:code|class|program|file|function|methods?|functions|script)\b"
+    r"|(?:all )?(?:the )?(?:existing|other|remaining|previous|original) (?:code|methods|functions|class\w*|imports) "
+    r"(?:(?:here|above|below|stays?|remains?|unchanged|goes|is|are|as)\b|\.{3}|\u2026)"
+    r")",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""A comment that stands for code of the question, which it leaves out."""
 _FENCED_PIECES = 3
 _DEFINITION = re.compile(r"^(?:def|class) ", re.MULTILINE)
 _STATEMENT = re.compile(r"^(?!(?:async )?def |class |import |from |@|#)[^\s)\]}]", re.MULTILINE)
@@ -95,8 +105,8 @@ TOOL, NUMBERS, DEFINES, CUT, PYTHON, ASKS = 1 << 26, 1 << 27, 1 << 28, 1 << 29, 
 """It calls a tool, has a number before each line, defines functions and calls none where a program is run, ends amid
 a block in another language than Python, is in Python where another language is asked for, asks for its input with a
 text that stands in its output."""
-AMID = 1 << 32
-"""It ends in Python where a value is still to come."""
+AMID, ELIDED = 1 << 32, 1 << 33
+"""It ends in Python where a value is still to come, has a comment in the place of code."""
 FOR_ROWS = ~(PROMPT | CONTINUATION | METHOD)
 """Bits that count only in a program that does not compile, or does not pass."""
 
@@ -109,8 +119,7 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
     if not text.startswith("    ") or "{" in text:
         # An answer may be a text or a dictionary.
         bits |= _kind(text, is_python=is_python) & ~(JSON | QUOTED if is_expression else 0)
-    if ("<" in text or "[T" in text) and _TOOL.search(text):
-        bits |= TOOL
+    bits |= _signs(text)
     if is_python:
         bits |= _python_faults(problem, text, is_taken_whole=is_taken_whole)
     if faults := _script_faults(problem, text):
@@ -206,6 +215,12 @@ def _characters(problem: Problem, text: str) -> int:
     if has_tabs and "\n    " in problem.prompt and not language_of(problem.check):
         bits |= TABS
     return bits
+
+
+def _signs(text: str) -> int:
+    """Return the bits of a text that calls a tool, or has a comment in the place of code."""
+    bits = TOOL if ("<" in text or "[T" in text) and _TOOL.search(text) else 0
+    return bits | ELIDED if _ELIDED.search(_script_of(text)) else bits
 
 
 def _python_faults(problem: Problem, text: str, *, is_taken_whole: bool) -> int:
