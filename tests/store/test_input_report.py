@@ -385,6 +385,22 @@ def test_replies_without_a_program(extract, rows, expected):
     assert expected == names(observer.report(rows=100))
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("   y = x\n    return y\n", ["lost_indentation"]),
+        ("     y = x\n    return y\n", ["lost_indentation"]),
+        ("   return x\n", ["lost_indentation"]),
+        ("\n\n     return x\n", ["lost_indentation"]),
+        ("    return 1 1\n", []),
+        ("   # A comment.\n    return 1 1\n", []),
+    ],
+)
+def test_indentation_that_is_not_that_of_the_body(text, expected):
+    """A space that the first line or all lines lost or got is named; a comment is indented as anyone likes."""
+    assert expected == names(observed(text))
+
+
 @pytest.mark.parametrize("end", ["while x", "if x == 0", "def g", "with open"])
 def test_texts_that_end_in_a_heading(end):
     """A line that is to open a block, and does not, is cut."""

@@ -140,8 +140,8 @@ _TEXTS = {
     "python": ("seem", "to be in Python, and the benchmark asks for another language"),
     "flush": (
         "begin",
-        "without the indentation of a function's body and cannot compile; if it was stripped, use --extract auto "
-        "(passcurve autopsy compares)",
+        "without the indentation of the function's body and cannot compile; if it was stripped, or lost or got a "
+        "space, use --extract auto (passcurve autopsy compares)",
     ),
     "tabs": (
         "have",

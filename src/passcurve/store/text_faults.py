@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from passcurve.store.cut_texts import DOCSTRING_QUOTES, ends_amid_value, is_cut
 from passcurve.types import Cases, Expression, Problem, language_of
@@ -23,7 +24,7 @@ _CHAT = re.compile(
 _ANSWER_TAG = "ANSWER]"
 """End of the tags between which CRUXEval's prompts ask for an answer."""
 _TOKEN = re.compile(SPECIAL_TOKEN)
-_COMMENTS = re.compile(r"(?:#.*\n|\n)+")
+_COMMENTS = re.compile(r"(?:[ \t]*+(?:#.*)?\n)+")
 _TOP_LEVEL = re.compile(r"def |class |async |import |from |@|#|\"\"\"|'''")
 _IMPORT = re.compile(r"\bimport\b")
 _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|#39|#x27);")
@@ -91,7 +92,7 @@ _BEGINS_A_FUNCTION = re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t]|\{\s*\Z", re.M
 
 FENCED, CHATTY, OPEN, PROMPT, CONTINUATION, FLUSH, TOKEN = 1, 2, 4, 8, 16, 32, 64
 """The text has a fence, has prose, ends amid a bracket or a block, has the prompt, lacks the function, begins flush
-left, has a special token of a model."""
+left or is indented otherwise than the body, has a special token of a model."""
 ESCAPED, METHOD, NUL, NEWLINES, TABS, NEXT, BODY = 128, 256, 512, 1024, 2048, 4096, 8192
 """It has entities of HTML, has the function as a method alone, has a NUL, has line ends as two characters, has tabs
 where the prompt has spaces, goes on after the function, is the body of a function."""
@@ -164,11 +165,7 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
     if not problem.has_gap and _lacks_function(problem, text):
         bits |= CONTINUATION
     bits |= NEXT if _runs_on(problem, text) else 0
-    # A comment is indented as anyone likes.
-    comments = _COMMENTS.match(text) if text[0] == "#" else None
-    head = text[comments.end() :] if comments else text
-    is_flush = is_python and head and not head[0].isspace()
-    return bits | FLUSH if is_flush and (not _TOP_LEVEL.match(head) or _is_flush_body(head)) else bits
+    return bits | FLUSH if is_python and _has_lost_indentation(problem, text) else bits
 
 
 def _kind(text: str, *, is_python: bool) -> int:
@@ -306,6 +303,33 @@ def _has_demo(problem: Problem, text: str) -> bool:
 def _is_flush_body(text: str) -> bool:
     """Tell whether a text is the body of a function that has lost its indentation, or that of its first line."""
     return "\nreturn" in text or _STRIPPED.match(text) is not None
+
+
+def _has_lost_indentation(problem: Problem, text: str) -> bool:
+    """Tell whether a text begins flush left as no module does, or indented otherwise than the body of the function."""
+    # A comment is indented as anyone likes.
+    comments = _COMMENTS.match(text)
+    head = text[comments.end() :] if comments else text
+    if not head.strip():
+        return False
+    if head[0].isspace():
+        return _is_indented_otherwise(problem, head)
+    return not text[0].isspace() and (not _TOP_LEVEL.match(head) or _is_flush_body(head))
+
+
+def _is_indented_otherwise(problem: Problem, text: str) -> bool:
+    """Tell whether the first line of a text has more or fewer spaces before it than the body that the prompt begins."""
+    first = text[: -len(text.lstrip())].rpartition("\n")[2]
+    body = _body_spaces(problem.prompt, problem.entry_point)
+    return bool(first) and bool(body) and first.strip(" ") == "" and len(first) != body
+
+
+@lru_cache(maxsize=1024)
+def _body_spaces(prompt: str, name: str) -> int:
+    """Return the number of spaces before the body of a function that a prompt begins; 0 where there is no body yet."""
+    head = re.compile(rf"^def {re.escape(name)}\([^\0]*?:[ \t]*(?:#[^\n]*)?\n( +)(?:[rR]?[\"']|\w)", re.MULTILINE)
+    match = head.search(prompt)
+    return len(match[1]) if match else 0
 
 
 def _is_indented(text: str) -> bool:
