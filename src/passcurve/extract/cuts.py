@@ -12,9 +12,13 @@ from passcurve.types.marks import SPECIAL_TOKEN, THINKING_TAGS
 
 _ANALYSIS, _FINAL = "<|channel|>analysis", "<|channel|>final<|message|>"
 """What thinking and answer begin with in the format "harmony" of gpt-oss."""
+_ASSISTANT = "<|start|>assistant"
+"""Whose turn it is, which the prompt has where a reply begins behind it."""
 _BARE_ANALYSIS, _BARE_FINAL = "analysis", "assistantfinal"
 """What is left of these where a server drops special tokens."""
 
+_FIRST_TOKEN = re.compile(rf"\s*+(?!<\|(?:start|channel|message)\|>)(?:{SPECIAL_TOKEN})(?:assistant(?=\s|<))?+")
+"""A special token that a text begins with, and whose turn it opens; those of harmony tell thinking from the answer."""
 _LAST_TOKEN = re.compile(rf"(?:{SPECIAL_TOKEN})\Z")
 _TOKEN_CHARACTERS = 48
 """The longest of them, with room to spare: a search through the whole text for each would take long."""
@@ -67,15 +71,24 @@ def normalize_line_ends(_: Task, text: str) -> Change | None:
 
 
 def drop_end_tokens(_: Task, text: str) -> Change | None:
-    """Drop special tokens at the end of a text, and put a closing fence on a line of its own."""
+    """Drop special tokens at both ends of a text, and put a closing fence on a line of its own."""
     notes = []
-    rest = text.rstrip()
+    at = 0
+    for _round in range(_ROUNDS):
+        match = _FIRST_TOKEN.match(text, at)
+        if match is None:
+            break
+        at = match.end()
+        notes = ["dropped special tokens at the beginning"]
+    rest = text[at:].rstrip()
+    has_last = False
     for _round in range(_ROUNDS):
         match = _LAST_TOKEN.search(rest, max(0, len(rest) - _TOKEN_CHARACTERS))
         if match is None:
             break
         rest = rest[: match.start()].rstrip()
-        notes = ["dropped special tokens at the end"]
+        has_last = True
+    notes += ["dropped special tokens at the end"] * has_last
     start = rest.rfind("\n") + 1
     code = rest[start:].removesuffix(_FENCE)
     if code.strip(" \t>") and len(code) < len(rest) - start and _FENCE not in code and code[-1] != "`":
@@ -108,7 +121,7 @@ def after_thinking(task: Task, text: str) -> str | None:
     start = text.lstrip()
     if _FINAL in text:
         return text.rpartition(_FINAL)[2]
-    if start.startswith(_ANALYSIS):
+    if start.removeprefix(_ASSISTANT).startswith(_ANALYSIS):
         return ""
     if start.startswith(_BARE_ANALYSIS) and _BARE_FINAL in text:
         return text.rpartition(_BARE_FINAL)[2]
