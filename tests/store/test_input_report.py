@@ -401,6 +401,22 @@ def test_indentation_that_is_not_that_of_the_body(text, expected):
     assert expected == names(observed(text))
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<think>\nHm. We need", ["open_thinking"]),
+        ("<|channel|>analysis<|message|>Hm. We need", ["open_thinking"]),
+        ("<|start|>assistant<|channel|>analysis<|message|>Hm. We\nneed", ["open_thinking"]),
+        ("analysisWe need f.\nHm", ["open_thinking"]),
+        ("analysisData = 1 1\n", []),
+        (f"analysisWe need f.assistantfinal{PROBLEM.prompt}    return 1 1", []),
+    ],
+)
+def test_thinking_without_an_end(text, expected):
+    """Thinking that is all there is counts as such, whatever marks it."""
+    assert expected == names(observed(text, status="failed", extract="auto"))
+
+
 @pytest.mark.parametrize("end", ["while x", "if x == 0", "def g", "with open"])
 def test_texts_that_end_in_a_heading(end):
     """A line that is to open a block, and does not, is cut."""

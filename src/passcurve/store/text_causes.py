@@ -85,7 +85,8 @@ _TEXTS = {
     "refusal": ("refuse", "to answer, and count as failed"),
     "thinking": (
         "begin",
-        "with thinking that does not end (<think>) and have no answer; if it was cut off, generate with more tokens",
+        "with thinking that does not end (<think>, or the channel analysis) and have no answer; if it was cut off, "
+        "generate with more tokens",
     ),
     "json": ("hold", "JSON and no program; take the code out of it first: jq -c '{place}' IN > OUT"),
     "elided": (

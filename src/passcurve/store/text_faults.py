@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from passcurve.store.cut_texts import DOCSTRING_QUOTES, ends_amid_value, is_cut
 from passcurve.types import Cases, Expression, Problem, language_of
-from passcurve.types.marks import SPECIAL_TOKEN, THINKING_TAGS
+from passcurve.types.marks import HARMONY_FINAL, HARMONY_THINKING, SPECIAL_TOKEN, THINKING_TAGS
 
 _FENCE = re.compile(r"^[ \t]*(?:\w[\w ]{0,20}: ?)?(?:```|~~~)", re.MULTILINE)
 """A fence at the beginning of a line, or behind the name of a speaker."""
@@ -54,7 +54,7 @@ _STATEMENT = re.compile(r"^(?!(?:async )?def |class |import |from |@|#)[^\s)\]}]
 _PROMPTING = re.compile(r"^(?![ \t]*#).*\binput\([fr]?['\"](?!['\"])", re.MULTILINE)
 """A call that writes a text before it reads a line."""
 _CLOSING = dict(THINKING_TAGS)
-_THINKING = re.compile(rf"\s*({'|'.join(map(re.escape, _CLOSING))})")
+_THINKING = re.compile(rf"\s*(?:({'|'.join(map(re.escape, _CLOSING))})|{HARMONY_THINKING})")
 _BLOCK = re.compile(r"^(?:def |if |for |while |else:|elif |class |try:|with ).*:\n\w", re.MULTILINE)
 """A line that opens a block, and one after it that is not indented."""
 _STRIPPED = re.compile(r"(?:async )?def [^\n]*\n\s*? {8}\S[^\0]*\n {4}\S")
@@ -128,7 +128,7 @@ def find_faults(problem: Problem, form: str, text: str, *, is_taken_whole: bool)
         bits = bits & ~(OPEN if "```" in text else 0) | faults
     if "&" in text and _ENTITY.search(text):
         bits |= ESCAPED
-    if (tag := _THINKING.match(text)) and _CLOSING[tag[1]] not in text:
+    if (tag := _THINKING.match(text)) and not any(end in text for end in _thinking_ends(tag[1])):
         bits |= THINKING
     if ":\n" in text and "\n " not in text and "\n\t" not in text and _BLOCK.search(text):
         bits |= FLAT
@@ -212,6 +212,11 @@ def _characters(problem: Problem, text: str) -> int:
     if has_tabs and "\n    " in problem.prompt and not language_of(problem.check):
         bits |= TABS
     return bits
+
+
+def _thinking_ends(tag: str | None) -> tuple[str, ...]:
+    """Return what ends the thinking that begins with a tag, or with the channel of harmony where there is no tag."""
+    return (_CLOSING[tag],) if tag else HARMONY_FINAL
 
 
 def _signs(text: str) -> int:

@@ -14,3 +14,9 @@ SPECIAL_TOKEN = (
     r"|<(?:eos|bos|pad|unk|end_of_turn|EOT|fim_\w{3,9}|file_sep|endoftext|seed:eos)>|\[/?INST\]"
 )
 """A special token of a model, left in its text."""
+
+HARMONY_THINKING = r"(?:<\|start\|>assistant)?<\|channel\|>analysis\b|analysis[A-Z][\w'\u2019]* [a-z]"
+"""What thinking begins with in the format "harmony" of gpt-oss, with its special tokens or without."""
+
+HARMONY_FINAL = ("<|channel|>final", "assistantfinal")
+"""What its answer begins with."""
