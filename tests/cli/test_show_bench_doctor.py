@@ -103,6 +103,20 @@ class TestShow:
         assert judged.shell("show", run, "starter/0").out == judged.shell("show", run, "0").out
         assert judged.shell("show", run, "0").out.startswith("starter/0   0  passed")
 
+    @pytest.mark.parametrize(
+        ("words", "folder"),
+        [
+            (("autopsy", "starter-kinds:examples", "--policies", "raw,auto"), "starter-kinds-examples.autopsy"),
+            (("profiles", "starter-kinds:examples", "--profiles", "native,lcb"), "starter-kinds-examples.profiles"),
+            (("convert", "starter-kinds:examples", "to.jsonl", "--to", "jsonl"), "to.jsonl"),
+        ],
+    )
+    def test_shipped_samples(self, shell, words, folder):
+        """What takes samples takes the built-in ones by their name, before they were judged."""
+        done = shell(*words, "--json")
+        assert (0, True) == (done.code, (shell.folder / folder).exists())
+        assert 2 == shell(words[0], "starter-kinds:example", *words[2:]).code
+
     def test_json(self, judged):
         """--json prints one object with a list of verdicts, each with its program."""
         done = judged.shell("show", "starter:examples", "starter/0", "--json")

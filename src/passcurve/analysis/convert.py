@@ -66,14 +66,18 @@ def convert_file(
         raise UsageError(f"--to {name!r} is no known format{nearest(name, FORMATS)} (known: {', '.join(FORMATS)})")
     if str(target) == "-":
         raise UsageError("OUT must be a file or a folder: nothing is written to standard output")
+    shipped = None if source.exists() else resolve.find_examples(str(source))
+    if shipped is not None and benchmark_name is None:
+        benchmark_name = str(source).partition(":")[0]
     benchmark = resolve.load(benchmark_name, cache_dir) if benchmark_name is not None else None
     notes: list[str] = []
-    run = _find_run(source, benchmark, with_verdicts=FORMATS[name].verdicts != "no")
+    file = shipped or source
+    run = _find_run(source, file, benchmark, with_verdicts=FORMATS[name].verdicts != "no")
     if run is not None:
         header, record = _read_run(run, cache_dir, notes, stale=stale)
         benchmark = benchmark or _reload(header, cache_dir)
     else:
-        record = _read_file(source, benchmark)
+        record = _read_file(file, benchmark)
         notes += [*record.notes, *filter(None, [record.withheld])]
     if not record.samples:
         raise DataError(f"{str(source)!r} has no samples to convert")
@@ -93,16 +97,19 @@ def convert_file(
     )
 
 
-def _find_run(source: Path, benchmark: Benchmark | None, *, with_verdicts: bool) -> Path | None:
-    """Return the run directory that a path names; the one beside samples only where verdicts are to be written."""
+def _find_run(source: Path, file: Path, benchmark: Benchmark | None, *, with_verdicts: bool) -> Path | None:
+    """Return the run directory that a path names; the one beside samples only where verdicts are to be written.
+
+    ``file`` is where the samples are, of shipped ones too.
+    """
     if source.is_dir() and (source / LOCK).exists():
         return source
-    if not source.exists():
+    if not file.exists():
         raise DataError(f"no file or run {str(source)!r}")
     run = find_run_dir(source)
     if not with_verdicts or run == source or not run.is_dir():
         return None
-    return None if _read_file(source, benchmark).has_verdicts else run
+    return None if _read_file(file, benchmark).has_verdicts else run
 
 
 def _read_file(source: Path, benchmark: Benchmark | None) -> Record:

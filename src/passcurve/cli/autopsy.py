@@ -19,6 +19,7 @@ from passcurve.cli.stored_run import (
     find_benchmark,
     find_samples,
     leave_record,
+    place_of,
     request_by,
     require_code,
 )
@@ -59,7 +60,7 @@ class AutopsyOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 def autopsy(
     *,
-    samples: Annotated[Path, typer.Argument(help="A run directory, or samples: .jsonl or .jsonl.gz.")],
+    samples: Annotated[Path, typer.Argument(help="A run directory, or samples: .jsonl, .jsonl.gz, starter:examples.")],
     policies: Annotated[str, typer.Option(help="Extraction policies, comma-separated; the first is the base.")] = "",
     preludes: Annotated[
         str, typer.Option(help="Imports that harnesses put in front, as in none,humaneval-x; default: the run's.")
@@ -123,7 +124,7 @@ def _base_request(
     return Request(
         samples=source,
         benchmark=benchmark,
-        run=Path(f"{name_choice(str(samples), options.problems or '')}.autopsy"),
+        run=Path(f"{name_choice(place_of(samples), options.problems or '')}.autopsy"),
         results=None,
         limits=defaults.limits,
         workers=1,

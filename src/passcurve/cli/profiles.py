@@ -30,6 +30,7 @@ from passcurve.cli.stored_run import (
     find_samples,
     leave_record,
     make_folder,
+    place_of,
     request_by,
     require_code,
 )
@@ -50,7 +51,7 @@ def profiles(
     *,
     samples: Annotated[
         Optional[Path],
-        typer.Argument(help="A run directory, or samples: .jsonl(.gz); none: list the profiles."),
+        typer.Argument(help="A run directory, or samples: .jsonl(.gz), starter:examples; none: list the profiles."),
     ] = None,
     profile: Annotated[str, typer.Option("--profiles", help="The profiles to compare, comma-separated.")] = "",
     benchmark: BenchmarkName = None,
@@ -87,7 +88,7 @@ def profiles(
     common = Request(
         samples=source,
         benchmark=base,
-        run=run or Path(f"{name_choice(str(samples), problems)}.profiles"),
+        run=run or Path(f"{name_choice(place_of(samples), problems)}.profiles"),
         results=None,
         limits=msgspec.structs.replace(defaults.limits, memory_bytes=admitted.memory_bytes),
         workers=admitted.workers,

@@ -60,13 +60,15 @@ def defaults_of(header: Header | None, benchmark: Benchmark) -> Defaults:
 
 
 def find_samples(samples: Path, header: Header | None) -> Path:
-    """Return the file of samples, or the directory of a run that generated its samples.
+    """Return the file of samples, shipped ones too, or the directory of a run that generated its samples.
 
     Raises UsageError and DataError where there is none.
     """
     if header is not None and header.generation is not None:
         return samples
     source = samples if header is None else samples_of(header.samples, find_run_dir(samples))
+    if header is None and not samples.exists():
+        source = resolve.find_examples(str(samples)) or samples
     if source.is_file():
         if not is_usual(source, follow=False):
             raise UsageError(f"{str(source)!r} has no rows in JSON lines: judge it first, then name its run directory")
@@ -77,6 +79,11 @@ def find_samples(samples: Path, header: Header | None) -> Path:
         raise UsageError(f"{str(source)!r} is not a file of samples")
 
     raise DataError(f"no file {str(source)!r}{nearest_file(source)}")
+
+
+def place_of(samples: Path) -> str:
+    """Return the path after which what belongs to samples is named: shipped ones are no file."""
+    return str(samples) if samples.exists() else str(samples).replace(":", "-")
 
 
 def require_code(source: Path, header: Header | None, benchmark: Benchmark) -> None:
