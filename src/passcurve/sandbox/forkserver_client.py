@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from passcurve.errors import SandboxError
+from passcurve.errors import SandboxError, UsageError
 from passcurve.harness import wire
 from passcurve.harness.framing import FrameBuffer
 from passcurve.harness.protocol import MARSHAL_VERSION
@@ -115,7 +115,15 @@ class ForkServerClient:
         """Pids of the zygotes that the present process has forked and not reaped."""
 
     def start(self) -> None:
-        """Start it without waiting for it.  Raises SandboxError when the system refuses."""
+        """Start it without waiting for it.
+
+        Raises SandboxError when the system refuses, UsageError where this package is no folder.
+        """
+        if not Path(BOOT_SCRIPT).is_file():
+            archive = str(Path(PACKAGE).parent)
+            raise UsageError(
+                f"passcurve lies in the archive {archive!r}, from which no jail can be started: install it"
+            )
         ours, theirs = socket_pair()
         libraries = conda_libraries(self.executable)
         before = kernel.fix_addresses()
