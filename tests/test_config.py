@@ -125,15 +125,16 @@ def test_any_words_for_k_are_counts_or_refused(text):
 
 
 def test_the_cache_is_where_the_environment_says(monkeypatch, tmp_path):
-    """PASSCURVE_CACHE wins over XDG_CACHE_HOME, which wins over the home folder; an empty one is none."""
+    """PASSCURVE_CACHE wins over XDG_CACHE_HOME, which wins over the home folder; an empty or relative one is none."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     monkeypatch.setenv("PASSCURVE_CACHE", str(tmp_path / "own"))
     assert tmp_path / "own" == config.cache_dir()
     monkeypatch.setenv("PASSCURVE_CACHE", "")
     assert tmp_path / "xdg" / "passcurve" == config.cache_dir()
-    monkeypatch.setenv("XDG_CACHE_HOME", "")
-    assert tmp_path / "home" / ".cache" / "passcurve" == config.cache_dir()
+    for none in ("", "cache"):
+        monkeypatch.setenv("XDG_CACHE_HOME", none)
+        assert tmp_path / "home" / ".cache" / "passcurve" == config.cache_dir()
 
 
 def test_asking_for_the_cache_makes_no_folder(monkeypatch, tmp_path):

@@ -58,8 +58,9 @@ def cache_dir() -> Path:
     """Return the folder of what is kept from run to run: ``PASSCURVE_CACHE``, or one in the user's cache folder."""
     if named := os.environ.get("PASSCURVE_CACHE"):
         return Path(named)
-    if base := os.environ.get("XDG_CACHE_HOME"):
-        return Path(base) / "passcurve"
+    # The standard (XDG Base Directory) says of a relative path: ignore it.
+    if (base := Path(os.environ.get("XDG_CACHE_HOME", ""))).is_absolute():
+        return base / "passcurve"
     try:
         return Path("~/.cache/passcurve").expanduser()
     except RuntimeError:
