@@ -91,7 +91,7 @@ def test_other_rules_than_those_of_a_run(shell):
 def test_profiles_of_generated_samples(shell):
     """``profiles`` judges the samples that a run has generated, each under its index; those with gaps it refuses.
 
-    ``convert`` writes them in that order.
+    ``convert`` writes them in that order, and so do the results.
     """
     shell.write("p.jsonl", [EQUIVALENT])
     texts = [f"def are_equivalent(a, b):\n    return {value}\n" for value in ("7", "1 / 0", "a == b")]
@@ -117,6 +117,7 @@ def test_profiles_of_generated_samples(shell):
     assert record == shell(*words).record
     assert 0 == shell("convert", "r", "out.jsonl", "--to", "jsonl").code
     assert texts == [row["solution"] for row in shell.rows("out.jsonl")]
+    assert texts == [row["solution"] for row in shell.rows("r/results.jsonl")]
     rows = (shell.folder / "r" / "completions-001.jsonl").read_bytes().splitlines(keepends=True)
     (shell.folder / "r" / "completions-001.jsonl").write_bytes(b"".join(rows[:2]))
     refused = shell(*words, "--stale", "--run", "other")

@@ -14,6 +14,7 @@ from passcurve.errors import DataError, ModelError, PasscurveError
 from passcurve.generation.engine import GenerationEngine
 from passcurve.store.completions import stored_rows
 from passcurve.store.hints import is_row_number
+from passcurve.store.index_order import by_index
 from passcurve.store.input_report import unknown_tasks_finding
 from passcurve.store.lines import read_lines
 from passcurve.store.samples import FindTask, MalformedLine, RawRow, follow_rows, read_rows, scan_rows
@@ -261,8 +262,8 @@ class ModelSource:
         return self._engine.missing()
 
     def raw_rows(self, _: FindTask) -> Iterable[RawRow | MalformedLine]:
-        """Yield the rows again, as they were stored."""
-        return stored_rows(self._folder)
+        """Yield the rows again, those of each problem by their indices: so they are numbered when they are judged."""
+        return by_index(stored_rows(self._folder))
 
     def progress(self) -> GenerationProgress:
         """Return how far the generation is."""
