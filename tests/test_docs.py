@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -182,3 +183,13 @@ def _stable(output: str) -> list[str]:
     """Return the lines of an output without what depends on the machine."""
     lines = re.sub(r"\d+\.\d+ s\b", "? s", output).splitlines()
     return [re.sub(r"(verdicts: \d+ referee; |signature: |slowest pass: \S+ s ).*", r"\1", line) for line in lines]
+
+
+def test_the_source_distribution_has_what_its_makefile_runs():
+    """Whoever builds from it can run `make ci` too, which is a script in a hidden folder."""
+    table = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    included = table["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    run = re.findall(r"(?:^\t|python )(\.?\w+)/\w", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    assert {".ci", "benchmarks"} == set(run)
+    assert set(run) <= set(included)
+    assert [] == [name for name in included if not (ROOT / name).exists()]
