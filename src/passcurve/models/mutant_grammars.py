@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from passcurve.errors import UsageError
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Language, Node, Parser
 
 LANGUAGES = ("cpp", "java", "js")
 
@@ -62,14 +63,25 @@ def empty_body(reference: str) -> str:
 @cache
 def _parser(language: str) -> Parser:
     try:
-        from tree_sitter import Language, Parser
+        from tree_sitter import Parser
 
-        grammar = _load_grammar(language)
+        return Parser(_language_of(_load_grammar(language)))
     except ImportError as error:
         raise UsageError(
             f"mutant: needs {error.name or 'tree_sitter'}, which is not installed: pip install 'passcurve[mutants]'"
         ) from None
-    return Parser(Language(grammar))
+
+
+def _language_of(grammar: Any) -> Language:
+    """Return the language of a grammar; tree-sitter 0.22, which codebleu needs, takes no capsule but its address."""
+    from tree_sitter import Language
+
+    try:
+        return Language(grammar)
+    except TypeError:
+        address = ctypes.pythonapi.PyCapsule_GetPointer
+        address.restype, address.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+        return Language(address(grammar, b"tree_sitter.Language"))
 
 
 def _load_grammar(language: str) -> Any:
