@@ -375,6 +375,17 @@ def test_fences_without_an_end(passed, expected):
     assert all("6 rows end in a fence that is not closed; " in finding.text for finding in findings)
 
 
+@pytest.mark.parametrize(("passed", "expected"), [(0, ["truncated"]), (8, ["broken"])])
+def test_broken_programs_in_fences_without_an_end(passed, expected):
+    """They are told once: as cut off, or where such rows pass as what does not compile."""
+    observer = InputObserver("auto")
+    for row in range(40):
+        observer.observe(PROBLEM, completion(row, f"```python\ndef f(x):\n    y = {row} 1\n"))
+        status: Status = "passed" if row < passed else "compile"
+        observer.judge(row, status, "SyntaxError: invalid syntax" if status == "compile" else "", is_unclosed=True)
+    assert expected == names(observer.report(rows=40))
+
+
 @pytest.mark.parametrize(("extract", "rows", "expected"), [("auto", 11, ["broken"]), ("auto", 10, []), ("raw", 49, [])])
 def test_replies_without_a_program(extract, rows, expected):
     """Where replies are taken apart, a tenth without a program is told: prose, sessions, numbered lines."""

@@ -101,14 +101,18 @@ def _is_cut_script(problem: Problem, form: str, text: str, *, is_taken_whole: bo
     return before + code.count("{") - code.count("}") > max(0, -_open_braces(tests, language))
 
 
+def unclosed_rows(counts: Counter[str]) -> int:
+    """Return how many rows were cut off in a fence; 0 where such rows pass."""
+    unclosed, passed = counts["unclosed"], counts["unclosed, passed"]
+    # A stop word at the closing fence leaves all of them open, also those that pass.
+    ends = counts["amid"] + counts["open"] + counts["cut"]
+    return 0 if passed > _MAX_PASSED * (unclosed + ends + passed) else unclosed
+
+
 def truncated(counts: Counter[str]) -> Finding | None:
     """Return the finding on rows that were cut off, by the numbers of each kind."""
     cut, ends = counts["cut off"], counts["amid"] + counts["open"] + counts["cut"]
-    # A stop word at the closing fence leaves all of them open, also those that pass.
-    unclosed = counts["unclosed"]
-    all_unclosed = unclosed + ends + counts["unclosed, passed"]
-    if counts["unclosed, passed"] > _MAX_PASSED * all_unclosed:
-        unclosed = 0
+    unclosed = unclosed_rows(counts)
     if not cut + ends + unclosed:
         return None
     kinds = [f"{n_rows(cut)} reached the limit of tokens (finish_reason)"] if cut else []

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 from passcurve.diagnosis import MAX_SHARE, Finding, InputReport
 from passcurve.store.copies import CopyTracker
-from passcurve.store.cut_texts import IS_CUT, SAYS_SYNTAX, truncated
+from passcurve.store.cut_texts import IS_CUT, SAYS_SYNTAX, truncated, unclosed_rows
 from passcurve.store.describe import n_rows, shorten
 from passcurve.store.hints import unknown_tasks_remedy
 from passcurve.store.missing_text import MissingText
@@ -174,9 +174,11 @@ class InputObserver:
         if flags & _UNCOMPILED and is_syntax_error(message):
             status = "compile"
         self._reasons.add(status, message)
+        broken = self._counts["broken"]
         is_named = self._count_cause(
             cause, status, message, is_lacking=is_lacking, raised_early=raised_early, is_ill=is_ill
         )
+        self._counts["broken, unclosed"] += is_unclosed and self._counts["broken"] > broken
         self._counts["unclosed"] += is_unclosed and not is_named and not flags & _REACHED_LIMIT
 
     def _count_cause(
@@ -369,7 +371,8 @@ class InputObserver:
         return Finding(name="method_only", rows=rows, text=text)
 
     def _broken(self) -> Finding | None:
-        rows = self._counts["broken"]
+        # Those in a fence that is not closed are told as such.
+        rows = self._counts["broken"] - (self._counts["broken, unclosed"] if unclosed_rows(self._counts) else 0)
         has_questions = 2 * self._answers.rows > len(self._copies)
         share = _MANY_SHARE if self._is_taken_whole and not has_questions else _REPLIES_SHARE
         if rows < _MANY_ROWS or rows <= share * len(self._copies) or 2 * self._counts["prompt"] > rows:
