@@ -89,6 +89,7 @@ ENDS = (
     "<s>    s = sum(items)\n    return s\n",
     "[/INST]     s = sum(items)\n    return s</s>\n",
     "<|im_start|>assistant\n    s = sum(items)\n    return s\n",
+    f"assistant\n\n{RIGHT}",
     "<|start_header_id|>assistant<|end_header_id|>\n\n    s = sum(items)\n    return s<|eot_id|>",
     "    s = sum(items)\n    return s```",
     f"```python\n{RIGHT.rstrip()}```",

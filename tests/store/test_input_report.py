@@ -837,6 +837,11 @@ def test_a_package_that_some_rows_lack(failing, expected):
         ("NameError: name 'math' is not defined", "missing_import", "12 of 12 rows fail because 'math' is not defined"),
         ("ModuleNotFoundError: No module named 'yaml'", "missing_package", "because 'yaml' cannot be imported here"),
         ("EOFError: EOF when reading a line", "one_reason", "one reason, EOFError: EOF when reading a line; they read"),
+        (
+            "NameError: name 'assistant' is not defined",
+            "one_reason",
+            "; a first line with nothing else is no code; use",
+        ),
         ("wrong result", "none_passes", "none of 12 rows passes (12 wrong result)"),
     ],
 )

@@ -17,8 +17,13 @@ _ASSISTANT = "<|start|>assistant"
 _BARE_ANALYSIS, _BARE_FINAL = "analysis", "assistantfinal"
 """What is left of these where a server drops special tokens."""
 
-_FIRST_TOKEN = re.compile(rf"\s*+(?!<\|(?:start|channel|message)\|>)(?:{SPECIAL_TOKEN})(?:assistant(?=\s|<))?+")
-"""A special token that a text begins with, and whose turn it opens; those of harmony tell thinking from the answer."""
+_FIRST_TOKEN = re.compile(
+    rf"\s*+(?:(?!<\|(?:start|channel|message)\|>)(?:{SPECIAL_TOKEN})(?:assistant(?=\s|<))?+|assistant[ \t]*+(?=\n))"
+)
+"""A special token that a text begins with, and whose turn it opens, which is left where special tokens are dropped.
+
+Those of harmony tell thinking from the answer.
+"""
 _LAST_TOKEN = re.compile(rf"(?:{SPECIAL_TOKEN})\Z")
 _TOKEN_CHARACTERS = 48
 """The longest of them, with room to spare: a search through the whole text for each would take long."""
@@ -79,7 +84,7 @@ def drop_end_tokens(_: Task, text: str) -> Change | None:
         if match is None:
             break
         at = match.end()
-        notes = ["dropped special tokens at the beginning"]
+        notes = [f"dropped {text[:at].strip()[:_TOKEN_CHARACTERS]!r} at the beginning"]
     rest = text[at:].rstrip()
     has_last = False
     for _round in range(_ROUNDS):

@@ -46,6 +46,8 @@ LACKS_NAME = re.compile(
     r"not declared in this scope|cannot find symbol|cannot find (?:name|function|value)|undefined: "
 )
 """What compilers say of a name that nothing defines."""
+_FIRST_LINES = frozenset(("assistant", "python", "python3", "py"))
+"""Names that are left of a chat template, or of a fence, on the first line of a text."""
 _REMEDIES = {
     "NameError": NAME_REMEDY,
     "ReferenceError": NAME_REMEDY,
@@ -172,6 +174,8 @@ class ReasonTracker:
     def _one_reason(self, status: Status, kind: str, count: int, rows: int) -> str:
         message = self.of_status(status, kind) or status
         remedy = {"no_code": "--extract another policy, or mend the texts", "timeout": "raise --timeout"}.get(status)
+        if (name := _NAME.match(message)) and name[1] in _FIRST_LINES:
+            remedy = "a first line with nothing else is no code; use --extract auto"
         return f"{count:,} of {rows:,} rows fail for one reason, {message}; {remedy or _REMEDIES.get(kind, _LOOK)}"
 
 
