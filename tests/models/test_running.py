@@ -558,9 +558,10 @@ def test_results_must_not_replace_recorded_samples(shell, starter):
 @pytest.mark.nightly
 def test_recorded_samples_that_are_missing(shell, starter):
     """Samples that the file does not have are owed, with the reason; the others are judged."""
-    shell.write("s.jsonl", [starter.right("starter/0")] * 2 + [starter.right("starter/1")])
-    done = shell("run", "starter", "--model", "recorded:s.jsonl", "-n", 2, "--problems", "0,1", "--json")
-    assert (1, 1, 3) == (done.code, done.record["owed"], done.record["statuses"]["passed"])
+    ids = [f"starter/{number}" for number in range(8)]
+    shell.write("s.jsonl", [starter.right(name) for name in (ids[0], *ids, ids[7])])
+    done = shell("run", "starter", "--model", "recorded:s.jsonl", "-n", 2, "--problems", "0-7", "--json")
+    assert (1, 6, 10) == (done.code, done.record["owed"], done.record["statuses"]["passed"])
     assert re.search(r"\b1 .*'starter/1'.*\b2\b", done.err)
 
 

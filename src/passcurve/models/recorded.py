@@ -12,7 +12,7 @@ from typing import Self
 
 import msgspec
 
-from passcurve.errors import DataError, ModelError, UsageError
+from passcurve.errors import DataError, PromptError, UsageError
 from passcurve.models.backend import SampleRequest, ServerDefaults, Settings
 from passcurve.types import Reply, SampleKey
 from passcurve.types.amounts import amount
@@ -70,13 +70,13 @@ class Recorded:
         return cls(Path(argument))
 
     def generate(self, request: SampleRequest) -> Iterator[Reply]:
-        """Yield the rows; raises ModelError for a sample that is not in the file."""
+        """Yield the rows; raises PromptError for a sample that is not in the file."""
         problem_id = request.prompt.problem_id
         offsets = self._offsets.get(problem_id, array("Q"))
         for index in request.indices:
             if index >= len(offsets):
                 samples = amount(len(offsets), "sample")
-                raise ModelError(f"recorded: {str(self.path)!r} has {samples} of {problem_id!r}, not {index + 1}")
+                raise PromptError(f"recorded: {str(self.path)!r} has {samples} of {problem_id!r}, not {index + 1}")
             with self._lock:
                 self._file.seek(offsets[index])
                 row = _read(self._file.readline())
