@@ -158,6 +158,26 @@ with pc.Judge("starter", workers=1, timeout_s=2.0) as judge:
 """
 
 
+def test_texts_go_with_their_rows(judge: pc.AsyncJudge):
+    """What was judged is freed at once: a garbage collection may be gigabytes away."""
+    judged = rows("return 1", 3)
+    before = [sys.getrefcount(row["completion"]) for row in judged]
+
+    async def main() -> None:
+        await judge.judge(judged)
+        assert len([judgement async for judgement in judge.judge_each(judged)]) == len(judged)
+
+    gc.collect()
+    gc.disable()
+    try:
+        asyncio.run(main())
+        # What the judge has read last may still be at hand.
+        judge(rows("return 2", 3))
+        assert before == [sys.getrefcount(row["completion"]) for row in judged]
+    finally:
+        gc.enable()
+
+
 @pytest.mark.nightly
 def test_rows_that_are_put_in_while_the_sandbox_is_lost():
     """Each has a verdict or the error, whichever thread runs when: nobody waits for ever."""

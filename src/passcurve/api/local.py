@@ -116,20 +116,21 @@ class LocalJudge:
             self._entering.discard(batch)
 
     async def _as_known(self, batch: _Batch) -> AsyncIterator[Judgement]:
-        loop, results = asyncio.get_running_loop(), asyncio.Queue[_Order | None]()
+        loop, results = asyncio.get_running_loop(), asyncio.Queue[int | None]()
 
-        def announce(order: _Order | None) -> None:
+        def announce(place: int | None) -> None:
             # Who waited may be gone, and the loop with it.
             with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(results.put_nowait, order)
+                loop.call_soon_threadsafe(results.put_nowait, place)
 
         try:
             batch.watch(announce)
             for _ in batch.samples:
-                order = await results.get()
-                if order is None:
+                place = await results.get()
+                if place is None:
                     batch.check()
                 else:
+                    order = batch.orders[place]
                     yield order.judgement(order.future.result())
         finally:
             # Where nobody reads on, the rest is not judged.
@@ -273,7 +274,7 @@ class _Batch:
         """The task that puts in the rest; None until there is one."""
         self._is_left = False
         self._error: PasscurveError | None = None
-        self._announce: Callable[[_Order | None], None] | None = None
+        self._announce: Callable[[int | None], None] | None = None
 
     @property
     def missing(self) -> int:
@@ -296,16 +297,18 @@ class _Batch:
         """Put in all."""
         self.put_piece(len(self.samples))
 
-    def watch(self, announce: Callable[[_Order | None], None]) -> None:
-        """Call ``announce`` with each order whose verdict is known, from any thread, and with None after a failure."""
+    def watch(self, announce: Callable[[int | None], None]) -> None:
+        """Call ``announce`` with the place of each known verdict, from any thread, and with None after a failure."""
         self._announce = announce
         for order in self.orders:
             self._call_when_known(order, announce)
         if self._error is not None:
             announce(None)
 
-    def _call_when_known(self, order: _Order, announce: Callable[[_Order | None], None]) -> None:
-        order.future.add_done_callback(lambda _: announce(order))
+    def _call_when_known(self, order: _Order, announce: Callable[[int | None], None]) -> None:
+        # With the order itself the future would hold itself, and the text with it, until a garbage collection.
+        place = order.place
+        order.future.add_done_callback(lambda _: announce(place))
 
     def fail(self, error: PasscurveError) -> None:
         """Take note of why the rest cannot be put in."""
