@@ -325,6 +325,12 @@ def test_tokens_that_are_not_known(shell, server, answers, words, every, tokens,
     assert 0 == shell("report", "r", "-o", "page.html", "--prices", "p.toml").code
     page = (shell.folder / "page.html").read_text("utf-8")
     assert cell in page
+    shown = re.findall(r'<td class="n">([^<]*) <bdi>USD', page)
+    assert (0 if every == 1 else 3) == len(shown) == sum(text.startswith("at least ") for text in shown)
+    read = shell(*command).record
+    listed = shell("report", "r", "--prices", "p.toml", "--json").record["runs"][0]["generated"]["cost"]
+    assert read["cost"] == listed
+    assert [every == 1] * 2 == [listed[name] is None for name in ("total", "per_solved")]
     assert f"the tokens of {'all' if every == 1 else 2} requests are not known" in page
 
 

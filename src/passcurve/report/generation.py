@@ -135,22 +135,26 @@ def cost(progress: TokenCounts, prices: Prices) -> float:
 
 
 def cost_record(progress: TokenCounts, prices: Prices, counts: Sequence[Counts]) -> dict[str, Any]:
-    """Return the cost for ``--json``; a problem is solved when any of its samples passed."""
-    total, solved = cost(progress, prices), sum(problem.c > 0 for problem in counts)
+    """Return the cost for ``--json``; a problem is solved when any of its samples passed.
+
+    ``total`` is None where the server counted no tokens, else a lower bound where some requests are uncounted.
+    """
+    is_known = progress.prompt_tokens or progress.completion_tokens or not progress.uncounted
+    total, solved = cost(progress, prices) if is_known else None, sum(problem.c > 0 for problem in counts)
     return {
         "total": total,
         "currency": prices.currency,
         "solved": solved,
-        "per_solved": total / solved if solved else None,
+        "per_solved": total / solved if total is not None and solved else None,
         "uncounted": progress.uncounted,
     }
 
 
 def cost_line(progress: GenerationProgress, prices: Prices, counts: Sequence[Counts]) -> str:
     """Return the cost as a line of text."""
-    if progress.uncounted and not (progress.prompt_tokens or progress.completion_tokens):
-        return "  cost: not known, for the server counted no tokens"
     record = cost_record(progress, prices, counts)
+    if record["total"] is None:
+        return "  cost: not known, for the server counted no tokens"
     line = f"  cost: {record['total']:.4g} {prices.currency}"
     if record["solved"]:
         line += (
