@@ -774,3 +774,13 @@ def test_recorded_rows_without_a_text(shell):
     done = shell("run", "starter", "--model", "recorded:r.jsonl", "-n", 1, "--problems", "0-0")
     assert 2 == done.code
     assert "line 1 has no text in `completion` or `solution`" in done.err
+
+
+@pytest.mark.parametrize("price", ["input = nan\noutput = 1", "input = 1\noutput = -1", "input = 1\noutput = inf"])
+def test_prices_that_are_none(shell, server, words, price):
+    """A price is a number of 0 or more; nothing is requested before that is known."""
+    (shell.folder / "p.toml").write_text(f'["openai:tiny-coder"]\n{price}\n')
+    done = shell(*words("--prices", "p.toml"))
+    assert 2 == done.code
+    assert "must be a price of 0 or more" in done.err
+    assert not server.requests

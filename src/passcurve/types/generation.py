@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import msgspec
@@ -146,3 +147,10 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     cached: float | None = None
     """Price of input from the cache of the server; None: that of other input."""
     currency: str = "USD"
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for what is no price."""
+        for name in ("input", "output", "cached"):
+            price = getattr(self, name)
+            if price is not None and not 0.0 <= price < math.inf:
+                raise ValueError(f"`{name}` must be a price of 0 or more, got {price:g}")
