@@ -346,7 +346,7 @@ def test_the_connection_that_has_been_silent_for_longest_goes():
 
 @pytest.mark.ci
 def test_bounds_of_all_requests_together():
-    """Beyond a number of requests, or of bytes, they are refused, but for health; what has ended makes room."""
+    """Beyond a number of requests, or of bytes, they are refused and counted, but for health; ends make room."""
     release, arrivals = threading.Event(), threading.Semaphore(0)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -363,7 +363,8 @@ def test_bounds_of_all_requests_together():
         statuses.append(httpx.post(url, content=b"x" * size, trust_env=False, timeout=30).status_code)
 
     statuses: list[int] = []
-    with Running(Admission(app, most=2, most_bytes=1000)) as running:
+    counts: list[int] = []
+    with Running(Admission(app, most=2, most_bytes=1000, count=counts.append)) as running:
         waiting = [threading.Thread(target=post) for _ in range(2)]
         for thread in waiting:
             thread.start()
@@ -372,6 +373,7 @@ def test_bounds_of_all_requests_together():
         post("/run_code")
         post("/healthz")
         assert [503, 504, 200] == statuses
+        assert [503, 504] == counts
         release.set()
         for thread in waiting:
             thread.join()

@@ -64,10 +64,20 @@ async def refuse(send: Send, status: int, message: str) -> None:
 
 
 class Admission:
-    """Lets so many requests in at once, with so many bytes, and ends the work for those whose client has gone."""
+    """Lets so many requests in at once, with so many bytes, and ends the work for those whose client has gone.
 
-    def __init__(self, app: Any, *, most: int = MAX_REQUESTS, most_bytes: int = MAX_BYTES) -> None:
-        self._app = app
+    ``count`` is called with the status of each request that it does not let in.
+    """
+
+    def __init__(
+        self,
+        app: Any,
+        *,
+        most: int = MAX_REQUESTS,
+        most_bytes: int = MAX_BYTES,
+        count: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        self._app, self._count = app, count
         self._most, self._most_bytes = most, most_bytes
         self._requests = self._bytes = 0
 
@@ -78,6 +88,7 @@ class Admission:
             return
         status = _ASKED_AGAIN.get(scope["path"], 503)
         if self._requests >= self._most:
+            self._count(status)
             await refuse(send, status, f"too many {AT_ONCE}")
             return
         self._requests += 1

@@ -114,7 +114,7 @@ def make_app(judge: AsyncJudge, runner: ProgramRunner | None, options: ServeOpti
     app = web.application(routes=routes)
     # It would lead to whatever host the request names.
     app.router.redirect_slashes = False
-    return _Guard(Admission(app), options.token)
+    return _Guard(Admission(app, count=handlers.count_refused), options.token)
 
 
 class _Handlers:
@@ -196,6 +196,10 @@ class _Handlers:
         is_ready = self._revival.is_alive
         self._revival.begin()
         return self._web.text_response(*(("ready\n",) if is_ready else ("not ready\n", 503)))
+
+    def count_refused(self, status: int) -> None:
+        """Count a request that was refused before anything here saw it."""
+        self._metrics.requests[status] += 1
 
     async def tell_metrics(self, _: Any) -> Any:
         """Return the counts."""
