@@ -289,6 +289,23 @@ def test_a_program_holds_its_line_only(jail: Jailed, reuse: bool):
     assert ([0, 1, 2, 3], [3], 1) == tuple(jail.value(source, allow_kept=reuse))
 
 
+@pytest.mark.parametrize("reuse", [True, False], ids=["kept", "new"])
+def test_the_kernel_has_no_place_in_its_memory(jail: Jailed, reuse: bool):
+    """No area of restartable sequences is registered: where a program describes one, it chooses what runs in it next.
+
+    The kernel goes by the description whenever the process was stopped, and so as well while its memory is put back.
+    """
+    source = (
+        "import ctypes\n"
+        "def f():\n"
+        "    try:\n"
+        "        return ctypes.c_uint.in_dll(ctypes.CDLL(None), '__rseq_size').value\n"
+        "    except ValueError:\n"
+        "        return 0\n"
+    )
+    assert 0 == jail.value(source, allow_kept=reuse)
+
+
 def test_our_own_code_is_not_importable(jail: Jailed):
     """A program can import neither the sandbox nor what only the sandbox needs."""
     source = (
