@@ -281,6 +281,17 @@ def test_a_change_in_the_kernel_ends_the_process(rewound: Rewound, name: str):
         assert rewound.status(wrong) != "passed: "
 
 
+def test_no_process_of_its_user_may_open_its_memory(rewound: Rewound):
+    """A process that is rewound can be traced before its walls stand, and belongs to root in ``/proc`` after that."""
+    assert "passed: " == rewound.status(ONE)
+    kept = [Path(f"/proc/{pid}") for pid in rewound.kept()]
+    assert kept
+    for process in kept:
+        if process.stat().st_uid == 0:
+            pytest.skip("samples have no user of their own")
+        assert (process / "mem").stat().st_uid == 0
+
+
 def test_tests_leave_nothing_to_the_next(rewound: Rewound):
     """Tests that corrupt the interpreter they run in are rewound as well."""
     hostile = (
