@@ -29,7 +29,7 @@ from passcurve.sandbox.startup import start_sandbox
 from passcurve.sandbox.zygote import copy_stub
 from passcurve.sandbox.zygote.copy_stub import PAGE
 from passcurve.sandbox.zygote.dirty_pages import LEARNING_JOBS, HotPages
-from passcurve.sandbox.zygote.memory import Area
+from passcurve.sandbox.zygote.memory import Area, read_areas
 from passcurve.types import FunctionTests, Problem
 
 LEVELS = ("full", "restricted")
@@ -279,6 +279,28 @@ def test_a_change_in_the_kernel_ends_the_process(rewound: Rewound, name: str):
         rewound.status(attack)
         assert expected == rewound.status(probe)
         assert rewound.status(wrong) != "passed: "
+
+
+MANY_PAGES = """
+import ctypes
+def f():
+    for start, end in {areas}:
+        for page in range(start, end, {step}):
+            byte = ctypes.c_ubyte.from_address(page)
+            byte.value = byte.value
+    return 1
+"""
+
+
+def test_more_pages_than_one_scan_reports(rewound: Rewound):
+    """A program that writes more pages apart from each other than can be copied back at once loses its process."""
+    assert "passed: " == rewound.status(ONE)
+    before = rewound.kept()
+    with Path(f"/proc/{before[0]}/maps").open() as maps:
+        areas = [(area.start, area.end) for area in read_areas(maps.fileno())]
+    assert sum(end - start for start, end in areas) > 2 * PAGE * copy_stub.REGIONS
+    assert "passed: " == rewound.status(MANY_PAGES.format(areas=areas, step=2 * PAGE))
+    assert before != rewound.kept()
 
 
 def test_no_process_of_its_user_may_open_its_memory(rewound: Rewound):
