@@ -570,6 +570,42 @@ def test_every_measure_is_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     pytest.fail(f"in {TRIALS} trials no program told what the one before it had changed")
 
 
+THREAD = """
+import ctypes
+libc = ctypes.CDLL(None)
+stack = ctypes.create_string_buffer(1 << 16)
+top = ctypes.c_void_p(ctypes.addressof(stack) + (1 << 15) & ~15)
+assert libc.clone(libc.sleep, top, 0x50F00, ctypes.c_void_p(9)) > 0
+def f():
+    return 1
+"""
+"""Leaves a thread behind, and nothing else: its stack is memory that the program had."""
+
+AUDITS = {
+    "threads": ("clone", THREAD),
+    "the address space": ("mmap", KERNEL["a mapping"][0]),
+    "signals": ("rt_sigprocmask", KERNEL["a blocked signal"][0]),
+}
+"""What is compared after each job, with a call that changes it and a program that makes that call."""
+
+
+@pytest.mark.parametrize("name", AUDITS)
+def test_the_state_is_compared_behind_the_filter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str):
+    """A program that has changed the state in the kernel loses its process, even where the filter lets it through."""
+    call, attack = AUDITS[name]
+    with Rewound():
+        pass
+    file, old, new = allowing(call)
+    path = use_copy(monkeypatch, tmp_path) / file
+    path.write_text(path.read_text().replace(old, new))
+    with Rewound(may_skip=False) as rewound:
+        assert "passed: " == rewound.status(ONE)
+        before = rewound.kept()
+        assert "passed: " == rewound.status(attack)
+        assert before != rewound.kept()
+        assert "passed: " == rewound.status(ONE)
+
+
 def test_jobs_that_write_much_make_no_page_hot():
     """A page that is hot is copied after each later job, so those of a few large jobs must not be."""
     hot, few = HotPages(frozenset()), frozenset(range(0, 10 * PAGE, PAGE))
