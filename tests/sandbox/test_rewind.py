@@ -342,15 +342,18 @@ def read(size):
         data += os.read(3, size - len(data))
     return data
 while True:
-    job = marshal.loads(read(int.from_bytes(read(4), "little")))
+    data = read(int.from_bytes(read(4), "little"))
+    if b"number" not in data:
+        continue
+    job = marshal.loads(data)
     report = b'{"status": "passed", "message": "", "calls": 1, "number": "%s"}' % job["number"].encode()
-    os.write(3, len(report).to_bytes(4, "little") + report)
+    os.write(3, len(report).to_bytes(4, "little") + report + bytes(4))
     os.read(3, 1 << 16)
 '''
 job = {"prompt": b"", "test": b"", "entry_point": "f", "seed": 0, "write_back": False, "output_bytes": 1 << 20}
-job |= {"code": marshal.dumps((compile(FORGER, "forger", "exec"), compile("", "tests", "exec"), ""))}
-job |= {"replayed": b"", "live": True, "record": None, "number": ""}
-loaded = frame(b"d" + (2).to_bytes(4, "little") + text(b"loaded") + b"T" + text(b"found") + b"T")
+job |= {"code": marshal.dumps((compile(FORGER, "forger", "exec"), compile("", "tests", "exec"), (), [], ""))}
+job |= {"replayed": b"", "live": True, "record": None, "number": "", "cases": None, "form": None}
+loaded = frame(b"d" + (2).to_bytes(4, "little") + text(b"loaded") + b"T" + text(b"has_entry_point") + b"T")
 sets = 180_000
 large = b"d" + (1).to_bytes(4, "little") + text(b"value") + b"l" + sets.to_bytes(4, "little") + b"S\\0\\0\\0\\0" * sets
 data = loaded + frame(large) + frame(marshal.dumps(job, 2)) + loaded + frame(b"")
@@ -365,10 +368,17 @@ def f():
 def test_bytes_that_a_lost_process_has_not_read_are_discarded(rewound: Rewound):
     """Bytes that a process leaves on its line when it is lost are never read by the one that takes its place."""
     assert "passed: " == rewound.status(ONE)
-    for _ in range(2):
+    losses = 0
+    # On a busy machine the program may be too slow for its own process, and its answer is not looked at there.
+    for _ in range(20):
+        before = rewound.kept()
         assert "passed: " != rewound.status(TAKE_OVER)
+        losses += before != rewound.kept()
         assert rewound.status("def f():\n    return 2\n").startswith("failed: ")
         assert "passed: " == rewound.status(ONE)
+        if losses == 2:
+            break
+    assert losses == 2
 
 
 PLACES = "def f():\n    raise ValueError((id(object()), hash(float('nan')), id('a' * 30), id([])))\n"
