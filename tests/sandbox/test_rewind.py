@@ -381,6 +381,21 @@ def test_bytes_that_a_lost_process_has_not_read_are_discarded(rewound: Rewound):
     assert losses == 2
 
 
+LEFT_BEHIND = TAKE_OVER.replace("sets = 180_000", "sets = 1")
+"""The same behind an answer that costs nothing: tests that fail on it read no further."""
+
+
+def test_bytes_that_tests_have_not_read_are_discarded(rewound: Rewound):
+    """Bytes that the tests of one sample leave on their line are never read as the tests of the next."""
+    assert "passed: " == rewound.status(ONE)
+    before = rewound.kept()
+    for _ in range(2):
+        assert rewound.status(LEFT_BEHIND).startswith("failed: AssertionError")
+        assert rewound.status("def f():\n    return 2\n").startswith("failed: ")
+        assert "passed: " == rewound.status(ONE)
+    assert before == rewound.kept()
+
+
 PLACES = "def f():\n    raise ValueError((id(object()), hash(float('nan')), id('a' * 30), id([])))\n"
 
 
