@@ -290,6 +290,22 @@ def test_a_program_holds_its_line_only(jail: Jailed, reuse: bool):
 
 
 @pytest.mark.parametrize("reuse", [True, False], ids=["kept", "new"])
+def test_deeply_nested_values_end_no_process(jail: Jailed, reuse: bool):
+    """They raise RecursionError: from CPython 3.14 on by the size of the stack, which must all be there."""
+    source = (
+        "def f():\n"
+        "    held = []\n"
+        "    for _ in range(100_000):\n"
+        "        held = [held]\n"
+        "    try:\n"
+        "        return repr(held)\n"
+        "    except RecursionError:\n"
+        "        return 1\n"
+    )
+    assert 1 == jail.value(source, allow_kept=reuse)
+
+
+@pytest.mark.parametrize("reuse", [True, False], ids=["kept", "new"])
 def test_the_kernel_has_no_place_in_its_memory(jail: Jailed, reuse: bool):
     """No area of restartable sequences is registered: where a program describes one, it chooses what runs in it next.
 
