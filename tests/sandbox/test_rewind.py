@@ -404,6 +404,7 @@ def test_bytes_that_tests_have_not_read_are_discarded(rewound: Rewound):
 
 
 PLACES = "def f():\n    raise ValueError((id(object()), hash(float('nan')), id('a' * 30), id([])))\n"
+BLOCKS = "import sys\ndef f():\n    raise ValueError(sys.getallocatedblocks())\n"
 
 
 @pytest.mark.ci
@@ -438,7 +439,7 @@ def test_how_the_package_is_installed_moves_no_object(monkeypatch: pytest.Monkey
         for number in range(others):
             (tmp_path / f"other-{others}-{number}").touch()
         with Rewound() as rewound:
-            answers.append(rewound.status(PLACES))
+            answers.append((rewound.status(PLACES), rewound.status(BLOCKS)))
     assert [answers[0]] * 6 == answers
 
 

@@ -133,7 +133,8 @@ def has_compiled(began_ns: int) -> bool:
     now_ns = _now()
     for module in list(sys.modules.values()):
         try:
-            if began_ns <= os.stat(module.__cached__).st_mtime_ns <= now_ns:
+            cached = module.__spec__ and module.__spec__.cached
+            if cached and began_ns <= os.stat(cached).st_mtime_ns <= now_ns:
                 return True
         except (AttributeError, OSError, TypeError):
             pass  # it has none
