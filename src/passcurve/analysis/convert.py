@@ -66,7 +66,7 @@ def convert_file(
         raise UsageError(f"--to {name!r} is no known format{nearest(name, FORMATS)} (known: {', '.join(FORMATS)})")
     if str(target) == "-":
         raise UsageError("OUT must be a file or a folder: nothing is written to standard output")
-    shipped = None if source.exists() else resolve.find_examples(str(source))
+    shipped = resolve.find_examples(str(source))
     if shipped is not None and benchmark_name is None:
         benchmark_name = str(source).partition(":")[0]
     benchmark = resolve.load(benchmark_name, cache_dir) if benchmark_name is not None else None

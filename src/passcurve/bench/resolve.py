@@ -147,10 +147,12 @@ def identify_file(path: Path) -> NamedFile:
 
 
 def find_examples(name: str) -> Path | None:
-    """Return the samples file of a name like ``starter:examples``; None for any other name.
+    """Return the samples file of a name like ``starter:examples``; None for any other name, and where a file has it.
 
     Raises UnknownNameError when the built-in benchmark has no such file.
     """
+    if Path(name).exists():
+        return None
     entries = load_catalog().items()
     built_in = {f"{label}:examples": entry for label, entry in entries if isinstance(entry, BuiltIn)}
     if name in built_in:

@@ -18,12 +18,12 @@ from passcurve.cli.stored_run import (
     defaults_of,
     find_benchmark,
     find_samples,
+    folder_beside,
     leave_record,
-    place_of,
     request_by,
     require_code,
 )
-from passcurve.store.locate import find_run_dir, name_choice
+from passcurve.store.locate import find_run_dir
 from passcurve.types import LEAST_TIMEOUT_S, MOST_TIMEOUT_S, Benchmark, Header, Limits
 from passcurve.types.amounts import amount, are
 
@@ -124,7 +124,7 @@ def _base_request(
     return Request(
         samples=source,
         benchmark=benchmark,
-        run=Path(f"{name_choice(place_of(samples), options.problems or '')}.autopsy"),
+        run=folder_beside(samples, options.problems or "", "autopsy"),
         results=None,
         limits=defaults.limits,
         workers=1,

@@ -28,13 +28,13 @@ from passcurve.cli.stored_run import (
     defaults_of,
     find_benchmark,
     find_samples,
+    folder_beside,
     leave_record,
     make_folder,
-    place_of,
     request_by,
     require_code,
 )
-from passcurve.store.locate import find_run_dir, name_choice
+from passcurve.store.locate import find_run_dir
 from passcurve.types.amounts import amount
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def profiles(
     common = Request(
         samples=source,
         benchmark=base,
-        run=run or Path(f"{name_choice(place_of(samples), problems)}.profiles"),
+        run=run or folder_beside(samples, problems, "profiles"),
         results=None,
         limits=msgspec.structs.replace(defaults.limits, memory_bytes=admitted.memory_bytes),
         workers=admitted.workers,

@@ -16,7 +16,7 @@ from passcurve.bench.profiles import find_profile
 from passcurve.cli.output import warn
 from passcurve.errors import DataError, PasscurveError, UsageError, nearest_file
 from passcurve.store.foreign import is_usual
-from passcurve.store.locate import find_run_dir, samples_of
+from passcurve.store.locate import find_run_dir, name_choice, samples_of
 from passcurve.types import DEFAULT_TIMEOUT_S, Benchmark, Completion, Header, Limits
 
 if TYPE_CHECKING:
@@ -66,9 +66,10 @@ def find_samples(samples: Path, header: Header | None) -> Path:
     """
     if header is not None and header.generation is not None:
         return samples
-    source = samples if header is None else samples_of(header.samples, find_run_dir(samples))
-    if header is None and not samples.exists():
+    if header is None:
         source = resolve.find_examples(str(samples)) or samples
+    else:
+        source = samples_of(header.samples, find_run_dir(samples))
     if source.is_file():
         if not is_usual(source, follow=False):
             raise UsageError(f"{str(source)!r} has no rows in JSON lines: judge it first, then name its run directory")
@@ -81,9 +82,11 @@ def find_samples(samples: Path, header: Header | None) -> Path:
     raise DataError(f"no file {str(source)!r}{nearest_file(source)}")
 
 
-def place_of(samples: Path) -> str:
-    """Return the path after which what belongs to samples is named: shipped ones are no file."""
-    return str(samples) if samples.exists() else str(samples).replace(":", "-")
+def folder_beside(samples: Path, problems: str, kind: str) -> Path:
+    """Return the folder in which a command of this kind works where none is named."""
+    from passcurve.judging.inputs import place_name
+
+    return Path(f"{name_choice(place_name(str(samples)), problems)}.{kind}")
 
 
 def require_code(source: Path, header: Header | None, benchmark: Benchmark) -> None:

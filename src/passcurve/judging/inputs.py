@@ -135,10 +135,10 @@ def from_file(samples: str, run: Path | None = None, results: Path | None = None
     Raises DataError for a file that does not exist, with the nearest name.
     """
     path = Path(samples)
-    shipped = resolve.find_examples(samples) if not path.exists() else None
+    shipped = resolve.find_examples(samples)
     if shipped is None and not path.exists():
         raise DataError(f"no file {samples!r}{nearest_file(path)}")
-    base = name_choice(_place_name(samples), pattern)
+    base = name_choice(place_name(samples), pattern)
     return Input(
         samples=shipped or path,
         run=run or default_run_dir(base),
@@ -147,7 +147,7 @@ def from_file(samples: str, run: Path | None = None, results: Path | None = None
     )
 
 
-def _place_name(samples: str) -> str:
+def place_name(samples: str) -> str:
     """Return the path after which the run directory and the results are named."""
     path = Path(samples)
     if path.is_dir():
@@ -192,7 +192,7 @@ def from_files(
             raise UsageError(f"{str(file)!r} is named twice: each of its samples would count twice")
         places.add(place)
     if len(sources) > 1:
-        joint = Path(_place_name(samples[0])).with_name(_joint_name([path.name for path in paths]))
+        joint = Path(place_name(samples[0])).with_name(_joint_name([path.name for path in paths]))
         base = name_choice(str(joint), pattern)
         first = msgspec.structs.replace(
             first, run=run or default_run_dir(base), results=results or Path(f"{base}_results.jsonl")
