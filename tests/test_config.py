@@ -125,7 +125,7 @@ def test_any_words_for_k_are_counts_or_refused(text):
 
 
 def test_the_cache_is_where_the_environment_says(monkeypatch, tmp_path):
-    """PASSCURVE_CACHE wins over XDG_CACHE_HOME, which wins over the home folder; an empty or relative one is none."""
+    """PASSCURVE_CACHE precedes XDG_CACHE_HOME, which precedes the home folder; an empty or relative path is ignored."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     monkeypatch.setenv("PASSCURVE_CACHE", str(tmp_path / "own"))

@@ -159,7 +159,7 @@ with pc.Judge("starter", workers=1, timeout_s=2.0) as judge:
 
 
 def test_texts_go_with_their_rows(judge: pc.AsyncJudge):
-    """What was judged is freed at once: a garbage collection may be gigabytes away."""
+    """The texts of a batch are freed once it is answered, without a garbage collection."""
     judged = rows("return 1", 3)
     before = [sys.getrefcount(row["completion"]) for row in judged]
 

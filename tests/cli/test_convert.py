@@ -66,7 +66,7 @@ def test_lists_that_were_judged(shell, judged: Path) -> None:
 
 @pytest.mark.parametrize("filtered", ["    return 1\n", "def f(x):\n    return 1\n"])
 def test_logs_of_lm_eval(shell, judged: Path, filtered: str) -> None:
-    """What continues the prompt in a log of lm-eval becomes a whole program, as it is judged; what is one stays so."""
+    """A continuation in a log of lm-eval becomes a whole program, as `judge` runs it; a whole one is kept."""
     doc = {"task_id": "Own/0", "prompt": "def f(x):\n", "entry_point": "f"}
     row = {"doc_id": 0, "doc": doc, "resps": [["    return 1\n"]], "filtered_resps": [[filtered]], "filter": "none"}
     shell.write("l.jsonl", [row | {"pass@1": 1.0}])

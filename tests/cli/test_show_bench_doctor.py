@@ -112,7 +112,7 @@ class TestShow:
         ],
     )
     def test_shipped_samples(self, shell, words, folder):
-        """What takes samples takes the built-in ones by their name, before they were judged."""
+        """Commands that read samples accept the name of built-in ones, judged or not."""
         done = shell(*words, "--json")
         assert (0, True) == (done.code, (shell.folder / folder).exists())
         assert 2 == shell(words[0], "starter-kinds:example", *words[2:]).code
@@ -408,7 +408,7 @@ def test_remedies_of_a_container(shell, start, remedy):
     """``doctor`` names what root lacks in a container; it does not advise to become root."""
     is_there = os.geteuid() == 0 and shutil.which(start[0]) is not None
     if not is_there or subprocess.run([*start, "true"], capture_output=True, check=False).returncode:
-        pytest.skip(f"{start[0]} is not there, or may not take that away: it needs root, and in a container SYS_ADMIN")
+        pytest.skip(f"{start[0]} is missing or refused: it needs root, and in a container the capability SYS_ADMIN")
     shell.before = start
     done = shell("doctor")
     assert remedy in done.out

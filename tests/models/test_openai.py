@@ -224,7 +224,7 @@ def test_the_limit_by_its_other_name(client, server, sample_request):
 
 @pytest.mark.parametrize("key", ["x", "token", "max_tokens"])
 def test_a_key_that_is_part_of_words(client, server, sample_request, key):
-    """What local servers are given for a key changes neither what their messages mean nor how they read."""
+    """A key that is a word or a letter, as for local servers, hides no part of a message that is read or shown."""
     server.fault = lambda number, body: "other limit" if "max_tokens" in body else "too long"
     with pytest.raises(TooLongError, match=r"maximum context length is 256 tokens\."):
         texts(client(api_key=key), sample_request(max_tokens=5))

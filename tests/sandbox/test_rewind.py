@@ -276,7 +276,7 @@ def test_memory_is_rewound(rewound: Rewound, name: str):
 
 @pytest.mark.parametrize("name", [*KERNEL, *LINE])
 def test_a_change_in_the_kernel_ends_the_process(rewound: Rewound, name: str):
-    """A program that changes anything of its process in the kernel leaves nothing to the next, right or wrong."""
+    """A program that changes its process in the kernel loses it, and leaves nothing to the next, right or wrong."""
     attack, probe = (KERNEL | LINE)[name]
     wrong = probe.replace("return 1\n", "return 2\n").replace("return int(", "return 2 + int(")
     expected = rewound.status(probe)
@@ -317,7 +317,7 @@ def test_no_process_of_its_user_may_open_its_memory(rewound: Rewound):
     assert kept
     for process in kept:
         if process.stat().st_uid == 0:
-            pytest.skip("samples have no user of their own")
+            pytest.skip("samples at this level have no user of their own, and their processes are ours")
         assert (process / "mem").stat().st_uid == 0
 
 

@@ -209,7 +209,7 @@ def test_texts_that_are_cut(text):
     ],
 )
 def test_texts_of_which_the_cut_end_is_removed(text, expected):
-    """What is left of a text that ends amid a value may run, and fails; what stands behind the function does not."""
+    """A text cut amid a value counts as cut though `auto` removes that end; text behind the function does not count."""
     assert expected == names(observed(text, status="failed", extract="auto"))
 
 

@@ -54,6 +54,7 @@ class ScriptRunner:
         self._is_kept = is_kept
         self._spare = spare
         builtins.__dict__.update(exit=_exit, quit=None if form == LIVECODEBENCH else _exit)
+        # On the class itself: programs see the type of what `codecs.lookup` returns, and CPython has cached it already.
         codecs.CodecInfo.__getattribute__ = _get_codec_attribute  # type: ignore[assignment]
         self._exit_watch = ExitWatch(has_threads=not is_kept)
         self._streams, self._files = MemoryStreams(), ScriptFiles()
@@ -204,9 +205,9 @@ def _fill_free_lists() -> None:
 
 
 def _make_bytes_writer() -> None:
-    """Have CPython make what it writes bytes with, which from 3.15 on it keeps until all garbage is collected.
+    """Have CPython make a `PyBytesWriter`, which from 3.15 on it keeps until a full garbage collection.
 
-    Reading a file makes it too, which would take the memory of an object that the program makes with streams in memory.
+    Reading a file makes one, so a process with streams in memory needs one too: else later objects lie elsewhere.
     """
     bytes(bytearray(1))
 

@@ -43,6 +43,7 @@ class ScriptFiles:
         for number in _WITH_FILES:
             _dup2(self._files[number], number)
         try:
+            # A slice of all would stay in memory, from CPython 3.14 on, and a process without files makes none.
             while (written := _write(0, data)) < len(data):
                 data = data[written:]
         except OSError:

@@ -138,7 +138,7 @@ def _slopes(position: FloatArray, counts: _Counts) -> _Slopes:
     by_uv = w * (a * by_aa + b * by_ab - a * by_ab - b * by_bb) + w * (by_a - by_b)
     by_vv = a * a * by_aa + 2.0 * a * b * by_ab + b * b * by_bb + a * by_a + b * by_b
 
-    # The chance that a problem is none of the impossible ones, given its counts: 1 but for c = 0.
+    # `real` is the probability that a problem is possible, given its counts: 1 unless c = 0.
     logit = float(position[0])
     possible = beta - _softplus(logit)
     whole = np.where(counts.c == 0, np.logaddexp(-_softplus(-logit), possible), possible)
