@@ -8,14 +8,9 @@ from typing import Literal
 import msgspec
 
 from passcurve.extract.step import Change, Task
-from passcurve.types.marks import SPECIAL_TOKEN, THINKING_TAGS
+from passcurve.types.marks import ANALYSIS, ASSISTANT, BARE_ANALYSIS, BARE_FINAL, FINAL, SPECIAL_TOKEN, THINKING_TAGS
 
-_ANALYSIS, _FINAL = "<|channel|>analysis", "<|channel|>final<|message|>"
-"""What thinking and answer begin with in the format "harmony" of gpt-oss."""
-_ASSISTANT = "<|start|>assistant"
-"""Whose turn it is, which the prompt has where a reply begins behind it."""
-_BARE_ANALYSIS, _BARE_FINAL = "analysis", "assistantfinal"
-"""What is left of these where a server drops special tokens."""
+_FINAL = FINAL + "<|message|>"
 
 _FIRST_TOKEN = re.compile(
     rf"\s*+(?:(?!<\|(?:start|channel|message)\|>)(?:{SPECIAL_TOKEN})(?:assistant(?=\s|<))?+|assistant[ \t]*+(?=\n))"
@@ -126,10 +121,10 @@ def after_thinking(task: Task, text: str) -> str | None:
     start = text.lstrip()
     if _FINAL in text:
         return text.rpartition(_FINAL)[2]
-    if start.removeprefix(_ASSISTANT).startswith(_ANALYSIS):
+    if start.removeprefix(ASSISTANT).startswith(ANALYSIS):
         return ""
-    if start.startswith(_BARE_ANALYSIS) and _BARE_FINAL in text:
-        return text.rpartition(_BARE_FINAL)[2]
+    if start.startswith(BARE_ANALYSIS) and BARE_FINAL in text:
+        return text.rpartition(BARE_FINAL)[2]
     for opening, closing in THINKING_TAGS:
         if start.startswith(opening):
             return start.partition(closing)[2]

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from passcurve.store.cut_texts import DOCSTRING_QUOTES, ends_amid_value, is_cut
 from passcurve.types import Cases, Expression, Problem, language_of
-from passcurve.types.marks import HARMONY_FINAL, HARMONY_THINKING, SPECIAL_TOKEN, THINKING_TAGS
+from passcurve.types.marks import ANALYSIS, ASSISTANT, BARE_ANALYSIS, BARE_FINAL, FINAL, SPECIAL_TOKEN, THINKING_TAGS
 
 _FENCE = re.compile(r"^[ \t]*(?:\w[\w ]{0,20}: ?)?(?:```|~~~)", re.MULTILINE)
 """A fence at the beginning of a line, or behind the name of a speaker."""
@@ -54,7 +54,10 @@ _STATEMENT = re.compile(r"^(?!(?:async )?def |class |import |from |@|#)[^\s)\]}]
 _PROMPTING = re.compile(r"^(?![ \t]*#).*\binput\([fr]?['\"](?!['\"])", re.MULTILINE)
 """A call that writes a text before it reads a line."""
 _CLOSING = dict(THINKING_TAGS)
-_THINKING = re.compile(rf"\s*(?:({'|'.join(map(re.escape, _CLOSING))})|{HARMONY_THINKING})")
+_THINKING = re.compile(
+    rf"\s*(?:({'|'.join(map(re.escape, _CLOSING))})"
+    rf"|(?:{re.escape(ASSISTANT)})?{re.escape(ANALYSIS)}\b|{BARE_ANALYSIS}[A-Z][\w'\u2019]* [a-z])"
+)
 _BLOCK = re.compile(r"^(?:def |if |for |while |else:|elif |class |try:|with ).*:\n\w", re.MULTILINE)
 """A line that opens a block, and one after it that is not indented."""
 _STRIPPED = re.compile(r"(?:async )?def [^\n]*\n\s*? {8}\S[^\0]*\n {4}\S")
@@ -216,7 +219,7 @@ def _characters(problem: Problem, text: str) -> int:
 
 def _thinking_ends(tag: str | None) -> tuple[str, ...]:
     """Return what ends the thinking that begins with a tag, or with the channel of harmony where there is no tag."""
-    return (_CLOSING[tag],) if tag else HARMONY_FINAL
+    return (_CLOSING[tag],) if tag else (FINAL, BARE_FINAL)
 
 
 def _signs(text: str) -> int:

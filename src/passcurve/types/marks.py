@@ -15,8 +15,11 @@ SPECIAL_TOKEN = (
 )
 """A special token of a model, left in its text."""
 
-HARMONY_THINKING = r"(?:<\|start\|>assistant)?<\|channel\|>analysis\b|analysis[A-Z][\w'\u2019]* [a-z]"
-"""What thinking begins with in the format "harmony" of gpt-oss, with its special tokens or without."""
+ASSISTANT, ANALYSIS, FINAL = "<|start|>assistant", "<|channel|>analysis", "<|channel|>final"
+"""The turn of the model, its thinking and its answer in the format "harmony" of gpt-oss.
 
-HARMONY_FINAL = ("<|channel|>final", "assistantfinal")
-"""What its answer begins with."""
+The prompt has the first of them where a reply begins behind it.
+"""
+
+BARE_ANALYSIS, BARE_FINAL = "analysis", "assistantfinal"
+"""What is left of thinking and answer where a server drops special tokens."""
